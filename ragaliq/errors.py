@@ -8,7 +8,6 @@
     ├── BudgetExceeded         a spend or rate limit stops the evaluation
     ├── SinkError              a sink did not store results
     ├── StoreError             a file in which ragaliq keeps its state cannot be used
-    ├── StorageUnavailableError    shared limits: the storage did not answer
     ├── BrokerUnavailableError     the broker cannot be reached
     ├── JobRefusedError        a run can never be enqueued
     ├── MessageRefusedError    a message holds no job that this worker can do
@@ -63,7 +62,6 @@ __all__ = [
     "RedactionError",
     "RowError",
     "SinkError",
-    "StorageUnavailableError",
     "StoreError",
 ]
 
@@ -104,10 +102,6 @@ class StoreError(RagaliqError):
     def __init__(self, message: str, *, kind: str = "error", permanent: bool = False) -> None:
         super().__init__(message)
         self.kind, self.permanent = kind, permanent
-
-
-class StorageUnavailableError(RagaliqError):
-    """The storage did not do what it was asked, as far as is known."""
 
 
 class BrokerUnavailableError(RagaliqError):

@@ -108,9 +108,9 @@ def executor_at(given: object) -> JobExecutor | None:
     if not isinstance(given, str) or "://" not in given:
         return None
     if given.startswith("sqlite:"):
-        from ragaliq.worker.runs_file import FileExecutor
+        from ragaliq.worker.runs_file import RunsFile
 
-        return FileExecutor(given)
+        return RunsFile(given)
     return BrokerExecutor(given)
 
 

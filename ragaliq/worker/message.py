@@ -25,6 +25,7 @@ VERSION = (1, 0)
 """Major and minor version of the form below."""
 
 _MOST_BYTES = 64 * 2**20
+_Part = Annotated[int, Field(strict=True, ge=0, lt=10_000)]
 _TRACEPARENT = r"^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$"
 
 
@@ -85,6 +86,10 @@ class JobMessage(BaseModel):
         return json.dumps(self.model_dump(mode="json"), separators=(",", ":")).encode()
 
 
+class _Versioned(BaseModel):
+    version: tuple[_Part, _Part]
+
+
 def read_message(body: bytes) -> JobMessage:
     """The job in a message.
 
@@ -95,17 +100,11 @@ def read_message(body: bytes) -> JobMessage:
         raise MessageRefusedError("malformed", f"{len(body)} bytes")
     try:
         data = json.loads(body)
-    except (ValueError, RecursionError):
-        raise MessageRefusedError("malformed", "no JSON") from None
-    version = data.get("version") if isinstance(data, dict) else None
-    if not isinstance(data, dict) or not isinstance(version, list) or not _is_version(version):
-        raise MessageRefusedError("malformed", "no job with a version")
-    major, minor = version
-    if major != VERSION[0]:
-        raise MessageRefusedError(
-            "version", f"version {major}.{minor}; this worker reads {VERSION[0]}.x only"
-        )
-    try:
+        major, minor = _Versioned.model_validate(data).version
+        if major != VERSION[0]:
+            raise MessageRefusedError(
+                "version", f"version {major}.{minor}; this worker reads {VERSION[0]}.x only"
+            )
         try:
             return JobMessage.model_validate(data)
         except ValidationError as error:
@@ -118,27 +117,21 @@ def read_message(body: bytes) -> JobMessage:
     except ValidationError as error:
         # The error's own words may quote the message.
         raise MessageRefusedError("malformed", f"{error.error_count()} wrong fields") from None
-
-
-def _is_version(version: list[Any]) -> bool:
-    return len(version) == 2 and all(type(part) is int and 0 <= part < 10_000 for part in version)
+    except ValueError:
+        raise MessageRefusedError("malformed", "no JSON") from None
 
 
 def _remove_unknown(data: dict[str, Any], error: ValidationError) -> None:
     """Remove the fields that this version does not know."""
     for each in error.errors():
-        path: list[Any] = list(each["loc"])
+        if each["type"] not in ("extra_forbidden", "chunk"):
+            continue
+        *path, last = each["loc"]
+        found: Any = data
+        for key in path:
+            found = found[key]
         if each["type"] == "extra_forbidden":
-            *path, unknown = path
-            del _at(path, data)[unknown]
-        elif each["type"] == "chunk":  # one error for the whole chunk, a text or an object
-            chunk = _at(path, data)
-            if isinstance(chunk, dict):
-                for unknown in chunk.keys() - ContextChunk.model_fields:
-                    del chunk[unknown]
-
-
-def _at(path: list[Any], data: Any) -> Any:
-    for key in path:
-        data = data[key]
-    return data
+            del found[last]
+        elif isinstance(chunk := found[last], dict):  # one error for a text or an object
+            for unknown in chunk.keys() - ContextChunk.model_fields:
+                del chunk[unknown]

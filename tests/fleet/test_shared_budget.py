@@ -16,7 +16,7 @@ def cost(usd=None, tokens=0):
 
 async def told(budget):
     """Wait until the storage knows what this process spent."""
-    await budget._shared._deliver()
+    await budget._shared._ask()
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ async def test_many_at_once_go_over_by_no_more_than_what_was_not_set_aside(membe
 
     await asyncio.gather(*(work(each) for each in members for _ in range(8)))
     for each in (*members, members[0]):
-        await each._shared._deliver()
+        await each._shared._ask()
     line = members[0].lines()["tokens_per_hour"]
     assert 9_000 <= line.spent <= 10_000
     assert line.reserved == 0

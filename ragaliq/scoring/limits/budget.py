@@ -257,7 +257,6 @@ class SharedBudget(BudgetLedger):
             key=f"budget:{budget.name}",
             windows={name: (limit, self._windows[name]) for name, limit in self._limits.items()},
             local_share=budget.local_share,
-            own_reserved=lambda name: self._windows[name].reserved,
             lock=self._lock,
             on_error=on_error,
             pause=pause,

@@ -12,10 +12,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-import os
 import re
 import time
-import weakref
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -23,7 +21,7 @@ from json import dumps
 from typing import Any, Literal, NamedTuple
 from uuid import uuid4
 
-from ragaliq.errors import ConfigurationError, StorageUnavailableError
+from ragaliq.errors import ConfigurationError
 from ragaliq.scoring.limits.windows import Window
 
 logger = logging.getLogger(__name__)
@@ -45,13 +43,12 @@ _SOON = 0.02
 _RATE_OVER = 1.0  # seconds over which the use of others is measured
 
 _SCRIPT = """
-local SLOTS = 60
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local request = cjson.decode(ARGV[1])
 
 local function slot_at(at, length)
-  local step = length / SLOTS
+  local step = length / 60
   return (math.floor(at / step) + 1) * step
 end
 
@@ -94,13 +91,13 @@ for i, length in ipairs(request.lengths) do
       counted[#counted + 1] = { ends, amount }
     end
   end
+  table.sort(counted, function(a, b) return a[1] < b[1] end)
   figures[i] = { total, counted }
   local need = request.needs[i]
   if need then
     local missing = total + need - request.limits[i]
     -- One run always fits into an unused window, however dear.
     if total > 0 and need > 0 and missing > 0 then
-      table.sort(counted, function(a, b) return a[1] < b[1] end)
       local until_room = length
       for _, slot in ipairs(counted) do
         missing = missing - slot[2]
@@ -157,13 +154,7 @@ class _View(NamedTuple):
 
 
 def require_shared(owner: str, *, storage: str, local_share: float, name: str) -> None:
-    """Refuse wrong settings of a limit's storage.
-
-    Args:
-        owner: Whose settings they are.
-        storage: See `Budget`.
-        local_share: See there.
-        name: See there.
+    """Refuse wrong settings of the storage of an owner's limit; see `Budget`.
 
     Raises:
         ConfigurationError: One is wrong, or the client library is missing; no password is shown.
@@ -219,7 +210,6 @@ class SharedWindows:
         key: Tells these windows from others in the same storage.
         windows: By name, the limits of all, each with a local window of the same length.
         local_share: Part of the limits this process keeps to while the storage is unavailable.
-        own_reserved: What is taken for runs of this process, by the name of the window.
         lock: Held while local windows are changed.
         on_error: Called with the class of each failure.
         pause: Seconds between attempts to find a storage that is unavailable.
@@ -232,34 +222,29 @@ class SharedWindows:
         key: str,
         windows: Mapping[str, tuple[int, Window]],
         local_share: float,
-        own_reserved: Callable[[str], int] = lambda _: 0,
         lock: AbstractContextManager[object] | None = None,
         on_error: Callable[[str], None] = lambda _: None,
         pause: float = _PAUSE,
     ) -> None:
         self.is_unavailable = False
         self._address, self._key, self._share, self._pause = address, key, local_share, pause
-        self._own_reserved, self._lock, self._on_error = (
-            own_reserved,
-            lock or nullcontext(),
-            on_error,
-        )
-        self._local = {name: window for name, (_, window) in windows.items()}
+        self._lock, self._on_error = lock or nullcontext(), on_error
+        self._local = [window for _, window in windows.values()]
         # What this process used itself, whatever becomes of the storage.
-        self._used_here = [Window(window.limit, window.length) for _, window in windows.values()]
-        self._limits = [limit for limit, _ in windows.values()]
-        self._lengths = [round(window.length * 1000) for _, window in windows.values()]
-        prefix = f"ragaliq:{{{key}}}"
-        self._names = [f"{prefix}:{name}" for name in windows]
-        self._process = uuid4().hex
+        self._used_here = [Window(window.limit, window.length) for window in self._local]
+        process = uuid4().hex
+        names = [f"ragaliq:{{{key}}}:{name}" for name in windows]
+        self._keys = [each for name in names for each in (name, f"{name}:{process}")]
+        self._always_sent = {
+            "limits": [limit for limit, _ in windows.values()],
+            "lengths": [round(window.length * 1000) for window in self._local],
+        }
         self._changes = self._delivered = 0  # how many there were, and how many the storage knows
         self._views: deque[_View] = deque()
-        self._owner: tuple[int, asyncio.AbstractEventLoop] | None = None
         self._connection: Any = None
         self._script: Any = None
         self._line = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
-        _LIVING.add(self)
 
     async def take(self, needs: Sequence[int], amounts: Sequence[int]) -> Taken | None:
         """Take from every window, or from none; None while the storage is unavailable.
@@ -268,31 +253,21 @@ class SharedWindows:
             needs: What must be free in each window.
             amounts: What is counted then.
         """
-        asking = asyncio.ensure_future(self._take(needs, amounts))
+        asking = asyncio.ensure_future(self._ask(needs, amounts))
         try:
-            return await asyncio.shield(asking)  # the client may not notice that it is cancelled
+            taken = await asyncio.shield(asking)  # the client may not notice that it is cancelled
         except asyncio.CancelledError:
-            asking.add_done_callback(lambda done: self._give_back(done, amounts))
+            asking.add_done_callback(lambda done: self._give_back(done.result(), amounts))
             raise
+        if taken is None:
+            self.deliver_soon()
+        return taken
 
-    async def _take(self, needs: Sequence[int], amounts: Sequence[int]) -> Taken | None:
-        self._connect()
-        # One at a time: what a request sends holds what came of the one before.
-        async with self._line:
-            if not self.is_unavailable:
-                try:
-                    return await self._run(needs, amounts)
-                except StorageUnavailableError as error:
-                    self._lost(error)
-        self.deliver_soon()
-        return None
-
-    def _give_back(self, done: asyncio.Task[Taken | None], amounts: Sequence[int]) -> None:
-        taken = None if done.cancelled() else done.result()
+    def _give_back(self, taken: Taken | None, amounts: Sequence[int]) -> None:
         if taken is not None and not taken.wait:
             for number, amount in enumerate(amounts):
                 self.change(number, -amount, at=taken.at)
-            self.deliver_soon()
+        self.deliver_soon()
 
     def change(self, window: int, amount: int, *, at: float) -> None:
         """Note what was used beyond what was taken; less than nothing gives back.
@@ -314,113 +289,93 @@ class SharedWindows:
 
     def deliver_soon(self) -> None:
         """Have the changes delivered in the background."""
-        if self._task is None or self._task.done() or self._task.get_loop() is not _loop():
-            with suppress(RuntimeError):  # no loop runs here: they go with the next question
-                self._task = asyncio.ensure_future(self._deliver_in_background())
+        if self._task is None or self._task.done():
+            self._task = asyncio.ensure_future(self._deliver_in_background())
 
     async def aclose(self) -> None:
         """Deliver what is left, if the storage is there, and close the connection."""
-        if self._task is not None and self._task.get_loop() is _loop():
+        if self._task is not None:
             self._task.cancel()
-        if not self.is_unavailable and self._delivered < self._changes:
-            with suppress(StorageUnavailableError):
-                await self._deliver()
+        if self._delivered < self._changes and not self.is_unavailable:
+            await self._ask()
         await self._close()
+        _CONNECTED.discard(self)
 
     async def _deliver_in_background(self) -> None:
-        while True:
-            try:
-                if self.is_unavailable:
-                    await asyncio.sleep(self._pause)
-                    await self._close()  # other connections of the pool are as dead
-                    await self._deliver()
-                    # Others find the storage a little later, and it does not know before what they
-                    # used: a caller that asked now might get the same once more.
-                    until = time.monotonic() + 2 * self._pause + _ANSWERS_WITHIN
-                    while time.monotonic() < until:
-                        await asyncio.sleep(min(_DELIVER_EVERY, self._pause))
-                        await self._deliver()
+        while self.is_unavailable or self._delivered < self._changes:
+            if not self.is_unavailable:
+                await asyncio.sleep(_SOON)  # by then the next call may have delivered them
+                if self._delivered < self._changes:
+                    await self._ask()
+                continue
+            await asyncio.sleep(self._pause)
+            await self._close()  # other connections of the pool are as dead
+            # Others find the storage a little later, and it does not know before what they used: a
+            # caller that asked now might get the same once more.
+            until = time.monotonic() + 2 * self._pause + _ANSWERS_WITHIN
+            while await self._ask() is not None:
+                if time.monotonic() >= until:
                     self.is_unavailable = False
                     logger.warning("the storage of the limits %s is back", self._key)
-                await asyncio.sleep(_SOON)  # by then the next call may have delivered them
-                if self._delivered == self._changes:
-                    return
-                await self._deliver()
-            except StorageUnavailableError as error:
-                self._lost(error)
+                    break
+                await asyncio.sleep(min(_DELIVER_EVERY, self._pause))
 
-    async def _deliver(self) -> None:
-        self._connect()
+    async def _ask(self, needs: Sequence[int] = (), amounts: Sequence[int] = ()) -> Taken | None:
+        # One at a time: what a request sends holds what came of the one before.
         async with self._line:
-            await self._run((), ())
-
-    async def _run(self, needs: Sequence[int], amounts: Sequence[int]) -> Taken:
-        now, changes = time.monotonic(), self._changes
-        for own in self._used_here:
-            own.forget(now)
-        sent = [own.spent for own in self._used_here]
-        request = {
-            # By the end of its slot, so that it leaves late rather than too early.
-            "used": [
-                [(max(0, round((now - ends) * 1000)), amount) for ends, amount in own.slots()]
-                for own in self._used_here
-            ],
-            "lengths": self._lengths,
-            "limits": self._limits,
-            "needs": list(needs),
-            "amounts": list(amounts),
-        }
-        keys = [key for name in self._names for key in (name, f"{name}:{self._process}")]
-        try:
-            async with asyncio.timeout(_ANSWERS_WITHIN):
-                wait, server_now, figures = await self._script(keys=keys, args=[dumps(request)])
-        # Not all that the client raises has a class of its own in common. Whatever it is, it must
-        # not cost a run.
-        except Exception as error:  # noqa: BLE001
-            self._on_error(type(error).__name__)
-            raise StorageUnavailableError(type(error).__name__) from None
-        now, self._delivered = time.monotonic(), changes
-        if not wait:
-            for number, amount in enumerate(amounts):
-                self._used_here[number].spend(amount, now)
-                sent[number] += amount
-        self._views.append(_View(now, server_now, figures, sent))
-        while self._views[0].at < now - _RATE_OVER and len(self._views) > 1:
-            self._views.popleft()
-        return Taken(wait / 1000, now)
-
-    def _unseen(self, number: int, window: Window) -> float:
-        """What others have used since this process last heard of them, as they did before."""
-        first, last = self._views[0], self._views[-1]
-        rate = (1 - self._share) * self._limits[number] / window.length
-        if last.at - first.at > _RATE_OVER / 10:
-            seen = (last.others(number) - first.others(number)) / (last.at - first.at)
-            rate = max(rate, seen)
-        return rate * (time.monotonic() - last.at)
-
-    def _connect(self) -> None:
-        # Connections of the process this one was forked from, or of a loop that is gone, are left
-        # to their owner.
-        owner = os.getpid(), asyncio.get_running_loop()
-        if self._owner != owner:
-            _OF_OTHERS.append(self._connection)
-            self._owner, self._connection, self._line = owner, None, asyncio.Lock()
-        if self._connection is None:
-            self._connection = _client(self._address)
-            self._script = self._connection.register_script(_SCRIPT)
+            if needs and self.is_unavailable:
+                return None
+            now, changes, own = time.monotonic(), self._changes, self._used_here
+            for window in own:
+                window.forget(now)
+            sent = [window.spent for window in own]
+            request = {
+                **self._always_sent,
+                # By the end of its slot, so that it leaves late rather than too early.
+                "used": [
+                    [(max(0, round((now - ends) * 1000)), amount) for ends, amount in each.slots()]
+                    for each in own
+                ],
+                "needs": list(needs),
+                "amounts": list(amounts),
+            }
+            try:
+                if self._connection is None:
+                    _CONNECTED.add(self)
+                    self._connection = _client(self._address)
+                    self._script = self._connection.register_script(_SCRIPT)
+                async with asyncio.timeout(_ANSWERS_WITHIN):
+                    reply = await self._script(keys=self._keys, args=[dumps(request)])
+            # Not all that the client raises has a class of its own in common. Whatever it is, it
+            # must not cost a run.
+            except Exception as error:  # noqa: BLE001
+                self._lost(type(error).__name__)
+                return None
+            (wait, server_now, figures), now = reply, time.monotonic()
+            self._delivered = changes
+            if not wait:
+                for number, amount in enumerate(amounts):
+                    own[number].spend(amount, now)
+                    sent[number] += amount
+            self._views.append(_View(now, server_now, figures, sent))
+            while self._views[0].at < now - _RATE_OVER and len(self._views) > 1:
+                self._views.popleft()
+            return Taken(wait / 1000, now)
 
     async def _close(self) -> None:
         connection, self._connection = self._connection, None
-        if connection is not None and self._owner == (os.getpid(), asyncio.get_running_loop()):
+        if connection is not None:
             with suppress(Exception):  # what is being closed need not work
                 async with asyncio.timeout(_ANSWERS_WITHIN):
                     await connection.aclose()
 
-    def _lost(self, error: StorageUnavailableError) -> None:
+    def _lost(self, error: str) -> None:
+        self._on_error(error)
         if self.is_unavailable:
             return
-        with self._lock:
-            self._begin_alone()
+        if self._views:  # else all that is known is what was used here, which local windows have
+            with self._lock:
+                self._begin_alone()
         self.is_unavailable = True
         logger.warning(
             "the storage of the limits %s is unavailable (%s): this process keeps to its local "
@@ -435,49 +390,30 @@ class SharedWindows:
 
         So what all processes use from then on is no more than what was left for them.
         """
-        if not self._views:
-            return  # all that is known is what was used here, which the local windows have
-        at, server_now, figures, sent = self._views[-1]
-        for number, (name, window) in enumerate(self._local.items()):
-            counted = figures[number][1]
+        now, (at, server_now, figures, sent) = time.monotonic(), self._views[-1]
+        for number, window in enumerate(self._local):
             window.clear()
-            own = self._own_reserved(name)
-            due = counted_so_far = 0.0
-            for ends, amount in sorted(counted):
-                others = max(0, amount - own)
-                own = max(0, own - amount)
-                due += others * self._share
-                whole = math.ceil(due - counted_so_far)
-                counted_so_far += whole
+            due = 0.0
+            for ends, amount in figures[number][1]:
+                due += amount * self._share
                 # By the end of its slot, so that it leaves late rather than too early.
-                window.spend(whole, at - max(0.0, (server_now - ends) / 1000))
-            unseen = self._unseen(number, window) * self._share
-            window.spend(min(round(unseen), max(0, window.limit - window.spent)), time.monotonic())
-            window.spend(max(0, self._used_here[number].spent - sent[number]), time.monotonic())
+                ended = at - max(0.0, (server_now - ends) / 1000)
+                window.spend(math.ceil(due) - window.spent, ended)
+            unseen = round(self._unseen(number, window, now) * self._share)
+            window.spend(min(unseen, max(0, window.limit - window.spent)), now)
+            window.spend(max(0, self._used_here[number].spent - sent[number]), now)
+
+    def _unseen(self, number: int, window: Window, now: float) -> float:
+        """What others have used since this process last heard of them, as they did before."""
+        first, last = self._views[0], self._views[-1]
+        rate = (1 - self._share) * self._always_sent["limits"][number] / window.length
+        if last.at - first.at > _RATE_OVER / 10:
+            seen = (last.others(number) - first.others(number)) / (last.at - first.at)
+            rate = max(rate, seen)
+        return rate * (now - last.at)
 
 
-def _loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
-
-
-_LIVING: weakref.WeakSet[SharedWindows] = weakref.WeakSet()
-# Closed in a forked child, even by the garbage collector, a connection would be struck from what
-# the parent's event loop waits for: a child shares that list.
-_OF_OTHERS: list[object] = []
-
-
-def _after_fork() -> None:
-    for shared in list(_LIVING):
-        _OF_OTHERS.append((shared._connection, shared._task))
-        shared._connection = shared._task = None
-        shared._views.clear()
-        shared._process = uuid4().hex
-        for own in shared._used_here:  # it is the parent's
-            own.clear()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+_CONNECTED: set[SharedWindows] = set()
+"""Kept until they are closed. A forked child makes windows of its own; if these were collected
+there, their connection would be struck from what the parent's event loop waits for, a list that
+parent and child share."""
