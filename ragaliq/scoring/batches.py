@@ -48,14 +48,9 @@ logger = logging.getLogger(__name__)
 # `sent` until its result is stored, and then `done`.
 _TABLE = """
 CREATE TABLE IF NOT EXISTS batch_requests (
-    digest TEXT PRIMARY KEY,
-    state TEXT NOT NULL,
-    submission TEXT,
-    batch_id TEXT,
-    attempts INTEGER NOT NULL DEFAULT 0,
-    changed_at REAL NOT NULL,
-    params TEXT NOT NULL,
-    outcome TEXT
+    digest TEXT PRIMARY KEY, params TEXT NOT NULL, outcome TEXT,
+    state TEXT NOT NULL, changed_at REAL NOT NULL, attempts INTEGER NOT NULL DEFAULT 0,
+    submission TEXT, batch_id TEXT
 )
 """
 # A failure that may pass, and was not paid for, opens the request again, a few times.

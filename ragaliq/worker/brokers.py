@@ -16,7 +16,6 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from importlib.util import find_spec
 from logging import LogRecord, getLogger
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
@@ -49,21 +48,12 @@ DeadMessage = tuple[bytes, Callable[[], Awaitable[Any]]]
 class Broker(ABC):
     """One connection to a broker, as publisher or worker; belongs to one event loop.
 
-    Args:
-        url: The broker's address.
-        queue: The queue's name; other queues are named after it.
-        timeout: Seconds to wait for the broker, for each request.
-        concurrency: Jobs that a worker holds at the same time.
-        hold: Seconds after which a job that a worker held goes to another one.
-        grace: Seconds for jobs at hand when a worker ends.
-
-    Attributes:
-        native: faststream's broker.
-        queue, retry, dead: Where jobs are that are new, that came back, that no worker could do.
+    In seconds: each request may take `timeout`, a job that a worker held for `hold` goes to another
+    one, and when a worker ends its jobs have `grace`. New jobs are in `queue`, those that came back
+    in `retry`, those that no worker could do in `dead`; `native` is faststream's broker.
     """
 
     extra: ClassVar[str]
-    module: ClassVar[str]
     returns_to_queue: ClassVar[bool] = True
     """Whether a message that a worker held comes again as a new one does."""
 
@@ -143,7 +133,7 @@ async def _whole_message(message: Any) -> Any:
 class _Redis(Broker):
     """Redis Streams: the job is in the field `job`, its group has the queue's name."""
 
-    extra, module = "redis", "redis"
+    extra = "redis"
     returns_to_queue = False
 
     def _native(self, url: str, **options: Any) -> Any:
@@ -156,25 +146,20 @@ class _Redis(Broker):
         from faststream import AckPolicy
         from faststream.redis import StreamSub
 
-        me: dict[str, Any] = {
-            "group": self.queue,
-            "consumer": f"{socket.gethostname()}-{os.getpid()}-{uuid4().hex[:8]}",
-            "max_records": 1,  # what a worker holds and has not begun waits for it
-        }
-        self.native.subscriber(
-            stream=StreamSub(self.queue, polling_interval=1000, **me),
-            max_workers=self.concurrency,
-            ack_policy=AckPolicy.MANUAL,
-        )(fresh)
-        self.native.subscriber(
-            stream=StreamSub(
-                self.queue,
-                polling_interval=min(1000, int(self.hold * 100)),
-                min_idle_time=int(self.hold * 1000),
-                **me,
-            ),
-            ack_policy=AckPolicy.MANUAL,
-        )(again)
+        stream = partial(
+            StreamSub,
+            self.queue,
+            group=self.queue,
+            consumer=f"{socket.gethostname()}-{os.getpid()}-{uuid4().hex[:8]}",
+            polling_interval=min(1000, int(self.hold * 100)),
+            max_records=1,  # what a worker holds and has not begun waits for it
+        )
+        manual, held = AckPolicy.MANUAL, stream(min_idle_time=int(self.hold * 1000))
+        new = self.native.subscriber(
+            stream=stream(), max_workers=self.concurrency, ack_policy=manual
+        )
+        new(fresh)
+        self.native.subscriber(stream=held, ack_policy=manual)(again)
 
     async def connect(self) -> None:
         from redis.exceptions import ResponseError
@@ -221,7 +206,7 @@ async def _field(message: Any, original: Callable[[Any], Awaitable[Any]]) -> Any
 class _Rabbit(Broker):
     """RabbitMQ: quorum queues, which survive restarts and count deliveries."""
 
-    extra, module = "rabbitmq", "aio_pika"
+    extra = "rabbitmq"
 
     def _native(self, url: str, **options: Any) -> Any:
         from faststream.rabbit import Channel, RabbitBroker
@@ -294,7 +279,7 @@ class _Rabbit(Broker):
 class _Nats(Broker):
     """NATS: one JetStream stream with the queue's name, a subject for each queue."""
 
-    extra, module = "nats", "nats"
+    extra = "nats"
 
     def _native(self, url: str, **options: Any) -> Any:
         from faststream.nats import JStream, NatsBroker
@@ -368,7 +353,7 @@ class _Nats(Broker):
 class _Kafka(Broker):
     """Kafka: topics, one job at a time for each partition; no count of deliveries."""
 
-    extra, module = "kafka", "aiokafka"
+    extra = "kafka"
     returns_to_queue = False
 
     def _native(self, url: str, **options: Any) -> Any:
@@ -411,12 +396,9 @@ class _Kafka(Broker):
 
 
 _KINDS: dict[str, type[Broker]] = {
-    "redis": _Redis,
-    "rediss": _Redis,
-    "amqp": _Rabbit,
-    "amqps": _Rabbit,
-    "nats": _Nats,
-    "tls": _Nats,
+    **dict.fromkeys(("redis", "rediss"), _Redis),
+    **dict.fromkeys(("amqp", "amqps"), _Rabbit),
+    **dict.fromkeys(("nats", "tls"), _Nats),
     "kafka": _Kafka,
 }
 
@@ -425,22 +407,18 @@ def broker_url(given: str | None) -> str:
     """The broker's address: the one given, else `RAGALIQ_BROKER_URL`.
 
     Raises:
-        ConfigurationError: There is none, or it names no broker that is supported. The message
-            does not show it: it may hold a password.
+        ConfigurationError: There is none, or it names no broker that is supported.
     """
     url = given or os.environ.get(ENV_BROKER_URL, "")
     if not url:
         raise ConfigurationError(
             f"no broker: name it, or set {ENV_BROKER_URL}, such as redis://localhost:6379/0"
         )
-    scheme = _scheme(url)
-    if scheme not in _KINDS:
-        # Without a scheme nobody can tell a host's name from a password.
-        found = f"this one begins with {scheme}:" if scheme else "this one has no scheme"
+    if url.partition("://")[0] not in _KINDS:
+        # Not shown: it may hold a password.
         raise ConfigurationError(
-            f"{'the broker' if given else ENV_BROKER_URL}: the address must begin with redis://, "
-            f"rediss://, amqp://, amqps://, nats://, tls:// or kafka://; {found} "
-            f"({len(url)} characters)"
+            f"{'the broker' if given else ENV_BROKER_URL}: the address must begin with "
+            f"{'://, '.join(_KINDS)}://; this one, of {len(url)} characters, does not"
         )
     return url
 
@@ -448,25 +426,19 @@ def broker_url(given: str | None) -> str:
 def broker_at(given: str | None, **options: Any) -> Broker:
     """The broker at an address, as `broker_url` has it; nothing is connected yet.
 
-    Args:
-        given: The address.
-        **options: See `Broker`.
-
     Raises:
-        ConfigurationError: A library is not installed, or the address cannot be used. The message
-            does not show it.
+        ConfigurationError: A library is not installed, or the address cannot be used.
     """
     url = broker_url(given)
-    kind = _KINDS[_scheme(url)]
-    if find_spec("faststream") is None or find_spec(kind.module) is None:
-        raise ConfigurationError(
-            f"a broker at {_scheme(url)}:// needs more libraries: "
-            f"pip install 'ragaliq[{kind.extra}]'"
-        )
+    kind = _KINDS[url.partition("://")[0]]
     try:
         return kind(url, **options)
     except ConfigurationError:
         raise
+    except ImportError:
+        raise ConfigurationError(
+            f"this broker needs more libraries: pip install 'ragaliq[{kind.extra}]'"
+        ) from None
     except Exception as error:  # noqa: BLE001 - each part of an address is refused in another way
         raise ConfigurationError(
             f"the broker: the address cannot be used ({type(error).__name__})"
@@ -479,10 +451,3 @@ def unavailable(error: Exception) -> BrokerUnavailableError:
         f"the broker cannot be reached ({type(error).__name__}): is it running, and is "
         "--broker or RAGALIQ_BROKER_URL its address?"
     )
-
-
-def _scheme(url: str) -> str:
-    try:
-        return urlsplit(url).scheme
-    except ValueError:
-        return ""

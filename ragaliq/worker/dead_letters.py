@@ -17,14 +17,10 @@ __all__ = ["DeadLetter", "drop", "letters", "retry"]
 
 
 class DeadLetter(BaseModel):
-    """A message that no worker takes any more.
+    """A message that no worker takes any more, as it is kept among the dead letters.
 
-    Attributes:
-        reason: Such as `crashed` or `malformed`.
-        detail: More about it; never text of a question or answer.
-        at: Unix time in seconds.
-        deliveries: How often it was given to a worker; 0 where nobody counted.
-        body: The message as it was; bytes that are no UTF-8 are escaped as surrogates.
+    `at` is Unix time in seconds; `deliveries` is 0 where nobody counted; `detail` holds no text of
+    a question or answer; in `body`, bytes that are no UTF-8 are escaped as surrogates.
     """
 
     reason: str
@@ -52,11 +48,7 @@ class DeadLetter(BaseModel):
 
 
 async def letters(url: str | None, queue: str) -> list[DeadLetter]:
-    """The dead letters of a queue, the oldest first.
-
-    Args:
-        url: The broker's address; None for `RAGALIQ_BROKER_URL`.
-        queue: The queue they came from.
+    """The dead letters of a queue, the oldest first; without a URL, at `RAGALIQ_BROKER_URL`.
 
     Raises:
         ConfigurationError: The address is wrong.
@@ -67,11 +59,7 @@ async def letters(url: str | None, queue: str) -> list[DeadLetter]:
 
 
 async def retry(url: str | None, queue: str, job_id: str | None = None) -> tuple[int, int]:
-    """Put the job with an id, or all jobs, back on the queue; raises as `letters` does.
-
-    Returns:
-        How many were put back, and how many messages hold no job and stay.
-    """
+    """Put one job or all back on the queue; how many, and how many hold no job and stay."""
     async with _opened(url, queue, job_id) as (broker, found):
         jobs = [each for each in found if each[0].job_id]
         for letter, discard in jobs:
@@ -81,7 +69,7 @@ async def retry(url: str | None, queue: str, job_id: str | None = None) -> tuple
 
 
 async def drop(url: str | None, queue: str, job_id: str | None = None) -> int:
-    """Delete the job with an id, or all, for good; returns how many. Raises as `letters` does."""
+    """Delete one job, or all letters, for good; how many."""
     async with _opened(url, queue, job_id) as (_, found):
         for _, discard in found:
             await discard()

@@ -27,10 +27,9 @@ class JobExecutor(ABC):
 
     @abstractmethod
     async def publish(self, job_id: str, message: bytes) -> None:
-        """Enqueue a job; it is safe when this returns.
+        """Enqueue a job; it is safe when this returns, and tried again after an exception.
 
-        Called on the monitor's loop, which must not be blocked, for one job after the other. After
-        an exception it is tried again.
+        Called on the monitor's loop, which must not be blocked, for one job after the other.
         """
 
     @abstractmethod
@@ -71,10 +70,9 @@ class BrokerExecutor(JobExecutor):
         require_positive("BrokerExecutor", max_job_bytes=max_job_bytes, timeout=timeout)
         if not isinstance(queue, str) or not queue:
             raise ConfigurationError(f"BrokerExecutor: queue must be a name, got {queue!r}")
-        if url is not None and not isinstance(url, str):
-            raise ConfigurationError(
-                f"BrokerExecutor: the broker's address must be a text, not {type(url).__name__}"
-            )
+        if not isinstance(url, str | None):
+            kind = type(url).__name__
+            raise ConfigurationError(f"BrokerExecutor: the address must be a text, not {kind}")
         self.max_job_bytes, self._timeout = max_job_bytes, timeout
         self._broker_at = partial(broker_at, broker_url(url), queue=queue, timeout=timeout)
         self.name = broker_url(url).partition(":")[0]

@@ -30,16 +30,10 @@ _TRACEPARENT = r"^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$"
 
 
 class JobMessage(BaseModel):
-    """A run to evaluate.
+    """A run to evaluate, with the metrics to measure; without any, those of the worker.
 
-    Attributes:
-        version: See `VERSION`.
-        job_id: The same whenever the same run is published.
-        published_at: Unix time in seconds.
-        metrics: What is to be measured; empty for what the worker measures.
-        traceparent: The evaluated span by W3C's convention, when one was found.
-        case: Question, context and answer.
-        run: Where the answer came from, and how it was chosen.
+    `job_id` is the same whenever the same run is published, `published_at` is Unix time in seconds,
+    and `traceparent` the evaluated span by W3C's convention, when one was found.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)

@@ -111,12 +111,8 @@ async def evaluate_pending(
 ) -> AsyncGenerator[Evaluation]:
     """Judge the runs in a file and yield each evaluation once it is stored and its run deleted.
 
-    Args:
-        runs: The file, locked.
-        scorer: Judges, emits and stores, with `waits_for_sinks`.
-        concurrency: Runs judged at the same time.
-        batches: The scorer's judge, where its replies come in batches.
-        skipped: Takes the runs that stay in the file, by job id, with the reason.
+    The file is locked; the scorer waits for its sinks, and its judge is `batches` where replies
+    come in batches; `skipped` takes the runs that stay in the file, by job id, with the reason.
 
     Raises:
         JudgeAPIError: The API of batches may not be asked.

@@ -34,15 +34,7 @@ _HEARTBEAT_EVERY = 5.0
 
 
 class Worker:
-    """Does what is to be done with messages; belongs to one event loop.
-
-    Args:
-        settings: How jobs are judged.
-        broker: Where they come from.
-
-    Raises:
-        ConfigurationError: The judge cannot be built, or does not suit a metric.
-    """
+    """Does what is to be done with a broker's messages; belongs to one event loop."""
 
     def __init__(self, settings: WorkerSettings, broker: Broker) -> None:
         self._settings, self._broker = settings, broker
@@ -215,14 +207,9 @@ class Worker:
 async def run_worker(
     settings: WorkerSettings, broker: Broker, *, grace: float, heartbeat: Path | None = None
 ) -> None:
-    """Work until SIGTERM or Ctrl-C.
+    """Work until SIGTERM or Ctrl-C, after which jobs at hand have `grace` seconds.
 
-    Args:
-        settings: How jobs are judged.
-        broker: Where they come from.
-        grace: Seconds for jobs at hand after the signal.
-        heartbeat: A file that is touched every few seconds while the loop runs and the broker
-            answers.
+    The file `heartbeat` is touched every few seconds while the loop runs and the broker answers.
 
     Raises:
         ConfigurationError: The settings cannot be used.

@@ -35,9 +35,7 @@ BROKER = ("--broker", "redis://:hunter2@127.0.0.1:1/0")
     [
         ([], "RAGALIQ_BROKER_URL"),
         (["--broker", "http://u:hunter2@h"], "the broker: the address must begin with redis://"),
-        (["--broker", "http://u:hunter2@h"], "this one begins with http:"),
-        (["--broker", ":hunter2@h"], "this one has no scheme (10 characters)"),
-        (["--broker", "hunter2"], "this one has no scheme (7 characters)"),
+        (["--broker", ":hunter2@h"], "this one, of 10 characters, does not"),
         ([*BROKER, "--app", "nowhere"], "write it as MODULE:NAME"),
         ([*BROKER, "--app", "no_such_module:x"], "no_such_module"),
         ([*BROKER, "--app", "json:JSONDecoder"], "is not a WorkerSettings"),
@@ -108,7 +106,8 @@ def test_dead_letters_are_deleted_only_by_name_or_all(worker):
     [("redis", "redis"), ("amqp", "rabbitmq"), ("nats", "nats"), ("kafka", "kafka")],
 )
 def test_without_its_libraries_it_says_what_to_install(worker, monkeypatch, url, extra):
-    monkeypatch.setattr("ragaliq.worker.brokers.find_spec", lambda name: None)
+    for name in ("redis", "rabbit", "nats", "kafka"):
+        monkeypatch.setitem(sys.modules, f"faststream.{name}", None)
     for arguments in ([], ["dead-letters", "list"]):
         code, told = worker(*arguments, "--broker", f"{url}://127.0.0.1:1")
         assert code == 2

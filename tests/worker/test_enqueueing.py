@@ -164,7 +164,7 @@ def test_an_address_makes_a_monitor_that_enqueues(enqueueing):
     assert (monitor.stats().executor, monitor.judge) == ("nats", None)
     with pytest.raises(ConfigurationError, match="must be a text, not Monitor"):
         BrokerExecutor(monitor)
-    with pytest.raises(ConfigurationError, match="begins with mongodb:"):
+    with pytest.raises(ConfigurationError, match="must begin with"):
         Monitor(executor="mongodb://127.0.0.1/0")
     with pytest.raises(ConfigurationError, match="users and passwords"):
         Monitor(executor="kafka://u:hunter2@127.0.0.1:9092")

@@ -274,7 +274,7 @@ class SharedBudget(BudgetLedger):
         taken = await self._shared.take([amount + 1 for amount in expected], expected)
         if taken is None:
             return await super().reserve()
-        return None if taken.wait else self._hold(taken.at)
+        return self._hold(taken.at) if taken.fits else None
 
     def settle(self, reserved: Reservation, usage: JudgeUsage) -> None:
         """Put what a run really cost in the place of what was reserved."""

@@ -13,7 +13,7 @@ from ragaliq.core.results import JudgeUsage
 from ragaliq.core.spending import LimitTurn
 from ragaliq.errors import ConfigurationError
 from ragaliq.scoring.limits.shared import IN_MEMORY, SharedWindows, StorageState, require_shared
-from ragaliq.scoring.limits.windows import Window
+from ragaliq.scoring.limits.windows import SLOTS, Window
 
 _MINUTE = 60.0
 _LOOK_AGAIN = 0.01, 0.5
@@ -90,6 +90,7 @@ class Turns:
             name: Window(max(1, math.floor(limit * share)), minute)
             for name, limit in self._limits.items()
         }
+        self._step = minute / SLOTS  # as long as a window keeps still
         self._shared = None
         if is_shared:
             self._shared = SharedWindows(
@@ -129,7 +130,7 @@ class Turns:
                     costs = _costs(expected, limits)
                     wait = max(window.wait(costs[n], now) for n, window in self._windows.items())
                 else:
-                    wait = taken.wait
+                    wait = 0.0 if taken.fits else self._step
                 if not wait:
                     break
                 await asyncio.sleep(min(max(wait, _LOOK_AGAIN[0]), _LOOK_AGAIN[1]))

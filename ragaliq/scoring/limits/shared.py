@@ -17,6 +17,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
 from json import dumps
 from typing import Any, Literal, NamedTuple
 from uuid import uuid4
@@ -57,7 +58,7 @@ local function count(key, slot, amount, length)
   redis.call('PEXPIRE', key, 2 * length)
 end
 
-local figures, wait = {}, 0
+local figures, fits = {}, true
 for i, length in ipairs(request.lengths) do
   local all, own = KEYS[2 * i - 1], KEYS[2 * i]
   local changes, stored = {}, redis.call('HGETALL', own)
@@ -91,60 +92,39 @@ for i, length in ipairs(request.lengths) do
       counted[#counted + 1] = { ends, amount }
     end
   end
-  table.sort(counted, function(a, b) return a[1] < b[1] end)
   figures[i] = { total, counted }
-  local need = request.needs[i]
-  if need then
-    local missing = total + need - request.limits[i]
-    -- One run always fits into an unused window, however dear.
-    if total > 0 and need > 0 and missing > 0 then
-      local until_room = length
-      for _, slot in ipairs(counted) do
-        missing = missing - slot[2]
-        if missing <= 0 then until_room = math.max(1, slot[1] + length - now) break end
-      end
-      wait = math.max(wait, until_room)
-    end
-  end
+  local need = request.needs[i] or 0
+  -- One run always fits into an unused window, however dear.
+  if total > 0 and need > 0 and total + need > request.limits[i] then fits = false end
 end
-if wait == 0 then
+if fits then
   for i in ipairs(request.needs) do
     local length, amount = request.lengths[i], request.amounts[i]
     local slot = slot_at(now, length)
     count(KEYS[2 * i - 1], slot, amount, length)
     count(KEYS[2 * i], slot, amount, length)
-    figures[i][1] = figures[i][1] + amount
-    table.insert(figures[i][2], { slot, amount })
   end
 end
-return { wait, now, figures }
+return { fits, now, figures }
 """
 
 
 class Taken(NamedTuple):
-    """What came of asking for room.
+    """Whether there was room, which is taken then, and when that was by the local clock."""
 
-    Attributes:
-        wait: Seconds until there may be room; 0 where it was taken.
-        at: When it was taken, by the local clock.
-    """
-
-    wait: float
+    fits: bool
     at: float
 
 
 class _View(NamedTuple):
-    """What is known of the shared windows.
+    """What is known of the shared windows since a moment, by the local and by the server's clock.
 
-    Attributes:
-        at: When, by the local clock.
-        server_now: The same moment by the server's clock, in milliseconds.
-        figures: For each window what is used, and the end of each slot with what is used in it.
-        own: For each window what this process has used of it.
+    The figures say for each window what is used, and the end of each slot with what is used in it;
+    `own` is what this process used of that.
     """
 
     at: float
-    server_now: int
+    server_now: int  # milliseconds
     figures: list[Any]
     own: list[int]
 
@@ -170,13 +150,9 @@ def require_shared(owner: str, *, storage: str, local_share: float, name: str) -
         )
     if storage == IN_MEMORY:
         return
-    if not isinstance(storage, str) or not _ADDRESS.fullmatch(storage):
-        raise ConfigurationError(
-            f"{owner}: the storage cannot be used; use memory:// for this process alone, or the "
-            "address of a Redis server with a host, a port and the number of a database, such as "
-            "redis://host:6379/0"
-        )
     try:
+        if not _ADDRESS.fullmatch(storage):
+            raise ValueError  # noqa: TRY301 - as what the client raises
         pool = _client(storage).connection_pool
         # What is after the question mark is looked at with the first connection: too late.
         pool.connection_class(**pool.connection_kwargs)
@@ -184,10 +160,12 @@ def require_shared(owner: str, *, storage: str, local_share: float, name: str) -
         raise ConfigurationError(
             f"{owner}: a storage on Redis needs a client library: pip install 'ragaliq[redis]'"
         ) from None
-    except Exception as error:  # noqa: BLE001 - each part of an address is refused in another way
-        # Its message may quote the address, which may hold a password.
+    except Exception:  # noqa: BLE001 - each part of an address is refused in another way
+        # The message may quote the address, which may hold a password.
         raise ConfigurationError(
-            f"{owner}: the storage's address cannot be used ({type(error).__name__})"
+            f"{owner}: the storage cannot be used; use memory:// for this process alone, or the "
+            "address of a Redis server with a host, a port and the number of a database, such as "
+            "redis://host:6379/0"
         ) from None
 
 
@@ -203,16 +181,9 @@ class SharedWindows:
     """This process's part in windows that many processes count in; used on one event loop.
 
     What is used is noted here, and delivered with the next request; in the background at the
-    latest, as soon as the storage is there.
-
-    Args:
-        address: Of the storage.
-        key: Tells these windows from others in the same storage.
-        windows: By name, the limits of all, each with a local window of the same length.
-        local_share: Part of the limits this process keeps to while the storage is unavailable.
-        lock: Held while local windows are changed.
-        on_error: Called with the class of each failure.
-        pause: Seconds between attempts to find a storage that is unavailable.
+    latest, as soon as the storage is there, which is looked for every `pause` seconds. `windows`
+    has by name the limit of all, and a local window of the same length for `local_share` of it.
+    `key` tells them from others in the same storage; `lock` is held while local windows change.
     """
 
     def __init__(
@@ -247,35 +218,30 @@ class SharedWindows:
         self._task: asyncio.Task[None] | None = None
 
     async def take(self, needs: Sequence[int], amounts: Sequence[int]) -> Taken | None:
-        """Take from every window, or from none; None while the storage is unavailable.
+        """Take amounts from every window, or from none, where the needs are free in each.
 
-        Args:
-            needs: What must be free in each window.
-            amounts: What is counted then.
+        None while the storage is unavailable.
         """
         asking = asyncio.ensure_future(self._ask(needs, amounts))
         try:
             taken = await asyncio.shield(asking)  # the client may not notice that it is cancelled
         except asyncio.CancelledError:
-            asking.add_done_callback(lambda done: self._give_back(done.result(), amounts))
+            asking.add_done_callback(partial(self._give_back, amounts))
             raise
         if taken is None:
             self.deliver_soon()
         return taken
 
-    def _give_back(self, taken: Taken | None, amounts: Sequence[int]) -> None:
-        if taken is not None and not taken.wait:
+    def _give_back(self, amounts: Sequence[int], asked: asyncio.Task[Taken | None]) -> None:
+        if not asked.cancelled() and (taken := asked.result()) and taken.fits:
             for number, amount in enumerate(amounts):
                 self.change(number, -amount, at=taken.at)
         self.deliver_soon()
 
     def change(self, window: int, amount: int, *, at: float) -> None:
-        """Note what was used beyond what was taken; less than nothing gives back.
+        """Note what was used of a window beyond what was taken.
 
-        Args:
-            window: Number of the window, from 0.
-            amount: Whole units.
-            at: When, by the local clock; when it was taken, where it is given back.
+        Less than nothing gives back, at the moment when it was taken by the local clock.
         """
         if amount:
             self._used_here[window].spend(amount, at)
@@ -351,16 +317,15 @@ class SharedWindows:
             except Exception as error:  # noqa: BLE001
                 self._lost(type(error).__name__)
                 return None
-            (wait, server_now, figures), now = reply, time.monotonic()
+            (fits, server_now, figures), now = reply, time.monotonic()
             self._delivered = changes
-            if not wait:
-                for number, amount in enumerate(amounts):
-                    own[number].spend(amount, now)
-                    sent[number] += amount
+            if fits:
+                for window, amount in zip(own, amounts, strict=False):
+                    window.spend(amount, now)
             self._views.append(_View(now, server_now, figures, sent))
             while self._views[0].at < now - _RATE_OVER and len(self._views) > 1:
                 self._views.popleft()
-            return Taken(wait / 1000, now)
+            return Taken(bool(fits), now)
 
     async def _close(self) -> None:
         connection, self._connection = self._connection, None
@@ -394,7 +359,7 @@ class SharedWindows:
         for number, window in enumerate(self._local):
             window.clear()
             due = 0.0
-            for ends, amount in figures[number][1]:
+            for ends, amount in sorted(figures[number][1]):
                 due += amount * self._share
                 # By the end of its slot, so that it leaves late rather than too early.
                 ended = at - max(0.0, (server_now - ends) / 1000)
