@@ -36,7 +36,7 @@ def turns_of_messages(messages: Iterable[Message]) -> list[Turn]:
         elif message.role == "assistant" and message.text.strip() and not message.is_call:
             turns.append(Turn(role="assistant", text=message.text, context=list(told)))
             told = []
-    return _latest(turns)
+    return _latest(turns) if turns else turns
 
 
 def _latest(turns: Sequence[Turn]) -> list[Turn]:

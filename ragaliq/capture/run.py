@@ -246,11 +246,12 @@ class RunLog:
 
     @property
     def found(self) -> FoundContext:
-        """The context of the answer; found when first asked for, which takes time."""
+        """The context of the answer, each text once, in rank order, and the conversation before.
+
+        Found when first asked for, which takes time.
+        """
         if self._found is None:
-            found = self._find(self.question.text, self.answer.text)
-            if self.passages is not None:
-                found = FoundContext(self.passages, "application", history=found.history)
+            found = self._find(list(self._events))
             # The worker and a caller of `explain` may both be here: the first to end is right, and
             # what it was found among goes last.
             if self._found is None:
@@ -284,16 +285,17 @@ class RunLog:
             history=list(found.history),
             citations=citations_in(self.blocks),
             tags=list(self.tags),
-            metadata=plain(self.metadata),
+            metadata=plain(self.metadata) if self.metadata else {},
             sources=self.sources,
         )
 
-    def _find(self, question: str, answer: str) -> FoundContext:
-        """Each text once, in rank order, and the conversation before the question."""
-        events = list(self._events)
+    def _find(self, events: Sequence[tuple[Any, ...]]) -> FoundContext:
+        question, answer = self.question.text, self.answer.text
         seen = shown(*_calls_and_candidates(events, self.parents), question, answer)
         found = seen or FoundContext((), missing="nothing_retrieved")
-        if not found.passages:
+        if self.passages is not None:
+            found = FoundContext(self.passages, "application", history=found.history)
+        elif not found.passages:
             # A step that is there to answer from documents shows them to its model, in any form.
             passages: Passages = [
                 p for kind, _, *of in events if kind == "answering" for p in of[0]

@@ -32,7 +32,7 @@ def context_chunks(passages: Sequence[Passage]) -> list[str | ContextChunk]:
             text=text,
             id=own_id if holders[own_id] == 1 else None,
             score=score,
-            metadata=plain(metadata or {}),
+            metadata=plain(metadata) if metadata else {},
         )
         for text, own_id, score, metadata in first.values()
     ]

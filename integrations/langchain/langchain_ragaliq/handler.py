@@ -23,7 +23,7 @@ from langchain_core.outputs import LLMResult
 from langchain_core.runnables.config import var_child_runnable_config
 
 from langchain_ragaliq.judge import with_judge
-from langchain_ragaliq.overrides import Extract, Facts, Overrides
+from langchain_ragaliq.overrides import Extract, Overrides, name_part
 from langchain_ragaliq.reading import READER
 from langchain_ragaliq.run import Run, is_interrupt, is_stopped
 from ragaliq import ConfigurationError, GuardRejected, Monitor, is_suppressed
@@ -505,5 +505,4 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         what = _NAMING_EVENTS.get(name)
         root = self._tracker.evaluated(run_id) if what is not None else None
         if root is not None and what is not None:
-            root.named = root.named or Facts()
-            root.named.name(what, data.get(what) if isinstance(data, Mapping) else data)
+            name_part(root.log, what, data.get(what) if isinstance(data, Mapping) else data)

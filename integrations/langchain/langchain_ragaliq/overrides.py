@@ -12,7 +12,7 @@ from typing import Any
 
 from langchain_ragaliq.reading import READER
 from ragaliq import ConfigurationError, Passage
-from ragaliq.capture import Complaints, Found
+from ragaliq.capture import Complaints, Found, RunLog
 
 logger = logging.getLogger("ragaliq.langchain")
 
@@ -24,35 +24,25 @@ class _UnreadableError(TypeError):
     """What the application names is of the wrong kind; the message holds none of its texts."""
 
 
-class Facts:
-    """Question, passages and answer of a run, each of them None while nobody has named it."""
+def name_part(log: RunLog, what: str, value: Any) -> None:
+    """Take over what the application names; contexts that are named piece by piece are added up.
 
-    __slots__ = ("answer", "passages", "question")
-
-    def __init__(self) -> None:
-        self.question: str | None = None
-        self.passages: list[Passage] | None = None
-        self.answer: str | None = None
-
-    def name(self, what: str, value: Any) -> None:
-        """Take over one of them; contexts that are named piece by piece are added up.
-
-        Raises:
-            TypeError: The value is of the wrong kind.
-        """
-        if value is None:
-            return
-        if what == "question":
-            self.question = _text(READER.question(value))
-        elif what == "answer":
-            self.answer = _text(READER.answer_text(value))
-        elif what == "contexts":
-            passages = READER.listed([value] if isinstance(value, str) else value)
-            if passages is None:
-                raise _UnreadableError(f"contexts: {_unreadable(value)}")
-            self.passages = (self.passages or []) + passages
-        else:
-            raise _UnreadableError(f"it may return question, contexts and answer, not {what!r}")
+    Raises:
+        TypeError: The value is of the wrong kind.
+    """
+    if value is None:
+        return
+    if what == "question":
+        log.question = _named(READER.question(value)) or log.question
+    elif what == "answer":
+        log.answer = _named(READER.answer_text(value)) or log.answer
+    elif what == "contexts":
+        passages = READER.listed([value] if isinstance(value, str) else value)
+        if passages is None:
+            raise _UnreadableError(f"contexts: {_unreadable(value)}")
+        log.passages = [*(log.passages or ()), *passages]
+    else:
+        raise _UnreadableError(f"it may return question, contexts and answer, not {what!r}")
 
 
 class Overrides:
@@ -103,36 +93,31 @@ class Overrides:
             self._complaints.once("context_key", f"context_key {key!r}: {_unreadable(held)}")
         return passages
 
-    def facts(self, inputs: Any, outputs: Any, named: Facts) -> Facts | None:
-        """What the application says of a run; None if its function for that failed.
+    def apply(self, log: RunLog, inputs: Any, outputs: Any) -> bool:
+        """Note what the application says of a run that ended; False if its function failed.
 
         Its function goes before the events it sent, and those before the keys it named.
         """
         try:
-            facts = self._extracted(inputs, outputs)
+            said = self.extract(inputs, outputs) if self.extract is not None else None
+            if said is not None and not isinstance(said, Mapping):
+                kind = type(said).__name__
+                raise _UnreadableError(f"it must return a mapping, not {kind}")  # noqa: TRY301 - as what it names
+            for what, value in said.items() if said is not None else ():
+                if what == "contexts" and value is not None:
+                    log.passages = None
+                name_part(log, what, value)
         except _UnreadableError as error:
             self._complaints.once("extract", f"extract failed: {error}; further ones are counted")
-            return None
+            return False
         except Exception as error:  # noqa: BLE001 - the application's own code may do anything
             self._complaints.add("extract failed", error, in_application=True)
-            return None
-        keyed = READER.answer_text(self._under("answer", outputs))
-        facts.question = facts.question or named.question
-        facts.answer = facts.answer or named.answer or _text(keyed)
-        for passages in (named.passages, self.passages(outputs)):
-            if facts.passages is None:
-                facts.passages = passages
-        return facts
-
-    def _extracted(self, inputs: Any, outputs: Any) -> Facts:
-        facts = Facts()
-        found = self.extract(inputs, outputs) if self.extract is not None else None
-        if isinstance(found, Mapping):
-            for what, value in found.items():
-                facts.name(what, value)
-        elif found is not None:
-            raise _UnreadableError(f"it must return a mapping, not {type(found).__name__}")
-        return facts
+            return False
+        if not log.answer.text:
+            log.answer = _named(READER.answer_text(self._under("answer", outputs))) or log.answer
+        if log.passages is None:
+            log.passages = self.passages(outputs)
+        return True
 
     def _under(self, name: str, value: Any) -> Any:
         key = self._keys[name]
@@ -150,5 +135,5 @@ def _unreadable(held: Any) -> str:
     )
 
 
-def _text(found: Found | None) -> str | None:
-    return found.text if found is not None else None
+def _named(found: Found | None) -> Found | None:
+    return None if found is None else Found(found.text, "application")

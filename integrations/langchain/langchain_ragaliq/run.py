@@ -17,7 +17,7 @@ from langchain_core.runnables.config import var_child_runnable_config
 from opentelemetry import trace
 
 from langchain_ragaliq._private import span_by_run_id
-from langchain_ragaliq.overrides import Facts, Overrides
+from langchain_ragaliq.overrides import Overrides
 from langchain_ragaliq.reading import KINDS, MESSAGES, READER, documents_among, texts_in
 from ragaliq import OpenRun, Passage, SpanTarget, span_target
 from ragaliq.capture import CONTEXT_KEYS, Found, RunLog, text_blocks
@@ -27,7 +27,6 @@ _SEQUENCE_STEP = "seq:step:"
 _OWN_METADATA = ("ls_", "langgraph_", "checkpoint_", "lc_", "__")
 _CONTEXT_KEYS = frozenset(CONTEXT_KEYS)
 _MOST_TEXTS = 100  # of a list of them
-_NOTHING = Facts()
 _NOT_FETCHED = None, None, ()
 
 
@@ -70,7 +69,6 @@ class Run:
         "key",
         "keyed_passages",
         "log",
-        "named",
         "open_models",
         "open_steps",
         "overrides",
@@ -111,7 +109,6 @@ class Run:
         self.question: Found | None = None
         self.prompt_question: Found | None = None
         self.keyed_passages: list[Passage] | None = None
-        self.named: Facts | None = None  # by events
         self.open_models: set[int] = set()
         self.open_steps: set[int] = set()
         self.retrievers: set[int] = set()
@@ -343,23 +340,19 @@ class Run:
         is_waiting = self.open_models and (answer.text if answer else "") != self.reply
         if outputs is None or is_broken_off or is_waiting:
             return "truncated"
-        said = self.named or _NOTHING
-        if self.overrides is not None:
-            facts = self.overrides.facts(self.inputs, outputs, said)
-            if facts is None:
-                return "extract_failed"
-            said = facts
-        question = self.question or READER.echoed_question(outputs) or self.prompt_question
-        if said.question:
-            question = Found(said.question, "application")
-        if said.answer:
-            answer = Found(said.answer, "application")
-        if question is None or answer is None:
-            return "no_question" if question is None else "no_answer"
-        log = self.log
-        log.question, log.answer = question, answer
-        log.passages = said.passages if said.passages is not None else self.keyed_passages
-        log.blocks = self.reply_blocks if answer.text == self.reply else None
+        log = self.log  # which has what the application named by events
+        if self.overrides is not None and not self.overrides.apply(log, self.inputs, outputs):
+            return "extract_failed"
+        if not log.question.text:
+            question = self.question or READER.echoed_question(outputs) or self.prompt_question
+            log.question = question or log.question
+        if not log.answer.text:
+            log.answer = answer or log.answer
+        if not log.question.text or not log.answer.text:
+            return "no_question" if not log.question.text else "no_answer"
+        if log.passages is None:
+            log.passages = self.keyed_passages
+        log.blocks = self.reply_blocks if log.answer.text == self.reply else None
         log.metadata = {k: v for k, v in log.metadata.items() if not k.startswith(_OWN_METADATA)}
         if log.passages is None and not isinstance(outputs, str):
             named = READER.context(outputs)
