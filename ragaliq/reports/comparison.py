@@ -49,8 +49,8 @@ def write_comparison(
         path: Where; replaced when it is there.
         runs: What the two are called.
         lead: The sentence at the top.
-        columns: The names of the columns of `scores`.
-        scores: A row a metric.
+        columns: The names of the columns of `scores`, which has a row a metric.
+        scores: Those rows.
         changes: The cases that are shown, in this order.
         more: How many further ones changed.
 

@@ -125,7 +125,15 @@ def _series(series: Series, decider: str, width: float | None, pipelines: int) -
             "all" if pipeline is None else str(pipeline): {
                 "mean": _mean(series.estimate(pipeline)),
                 "bins": series.histogram(pipeline),
-                "points": _points(series, width, pipeline) if width else [],
+                # Start, mean, low, high and n of each bucket with scores, in the order of time.
+                "points": [
+                    [
+                        round(start),
+                        *(round(x, 4) for x in (mean.value, mean.low, mean.high)),
+                        mean.n,
+                    ]
+                    for start, mean in (series.trend(width, pipeline) if width else [])
+                ],
             }
             for pipeline in [None, *several]
         },
@@ -156,20 +164,6 @@ def _mean(estimate: Estimate | None) -> dict[str, Any] | None:
     }
 
 
-def _points(series: Series, width: float, pipeline: int | None) -> list[list[Any]]:
-    """`[start, mean, low, high, n]` for each bucket with scores, in the order of time."""
-    return [
-        [
-            round(start),
-            round(mean.value, 4),
-            round(mean.low, 4),
-            round(mean.high, 4),
-            mean.n,
-        ]
-        for start, mean in series.trend(width, pipeline)
-    ]
-
-
 def _figures(gathered: Gathering, charted: list[dict[str, Any]]) -> dict[str, Any]:
     claims: dict[str, dict[str | None, int]] = {}
     for (judge, verdict), count in gathered.claims.most_common(200):
@@ -197,14 +191,15 @@ def _figures(gathered: Gathering, charted: list[dict[str, Any]]) -> dict[str, An
         "epochs": _epochs(gathered.summary.series.values(), charted),
         "claims": claims,
         "lead": pass_line(*gathered.summary.passing, gathered.summary.cases),
-        "judges": list(dict.fromkeys(_judge_of(key) for key in gathered.summary.series)),
+        "judges": list(
+            dict.fromkeys(
+                f"{key.judge} ({key.model})" if key.model else key.judge
+                for key in gathered.summary.series
+            )
+        ),
         "pipelines": pipelines,
         "questions": gathered.unanswered.groups() if gathered.with_text else [],
     }
-
-
-def _judge_of(key: SeriesKey) -> str:
-    return f"{key.judge} ({key.model})" if key.model else key.judge
 
 
 def _epochs(found: Iterable[Series], charted: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -270,7 +265,7 @@ def _full_answer(record: EvaluationRecord) -> dict[str, Any]:
                 "metrics": found.metrics,
                 "omitted": max((record.claims_omitted.get(m, 0) for m in found.metrics), default=0),
                 "claims": [_claim(claim) for claim in found.claims],
-                "answer": _answer(record.case, found.claims),
+                "answer": _cut_answer(case.response, found.claims) if case else None,
                 "chunks": _chunks(record.case, found.claims),
             }
             for found in claim_sets(record) or [ClaimSet([], ())]
@@ -299,15 +294,6 @@ Segment = tuple[str, list[int]]
 """A piece of text, and the numbers of the ranges that cover all of it."""
 
 
-def _answer(case: RAGTestCase | None, claims: Sequence[ClaimDetail]) -> list[Segment] | None:
-    if case is None or not case.response:
-        return None
-    spans = [
-        (*claim.answer_span, number) for number, claim in enumerate(claims) if claim.answer_span
-    ]
-    return cut(case.response, spans)
-
-
 def _chunks(case: RAGTestCase | None, claims: Sequence[ClaimDetail]) -> list[dict[str, Any]]:
     if case is None:
         return []
@@ -316,7 +302,11 @@ def _chunks(case: RAGTestCase | None, claims: Sequence[ClaimDetail]) -> list[dic
     rested_on = {chunk_id for claim in claims for chunk_id in claim.supporting_chunk_ids}
     said = case.conversation_texts.items()
     texts |= {chunk_id: text for chunk_id, text in said if chunk_id in rested_on}
-    spans = {chunk_id: _spans(chunk_id, claims) for chunk_id in texts}
+    spans: dict[ChunkId, list[tuple[int, int, int]]] = {chunk_id: [] for chunk_id in texts}
+    for number, claim in enumerate(claims):
+        for span in claim.evidence_spans:
+            if span.chunk_id in spans:
+                spans[span.chunk_id].append((span.start, span.end, number))
     shown: set[ChunkId] = set()
     room = _MAX_CHUNK_TEXT
     for chunk_id in sorted(texts, key=lambda chunk_id: not spans[chunk_id]):
@@ -336,27 +326,22 @@ def _chunks(case: RAGTestCase | None, claims: Sequence[ClaimDetail]) -> list[dic
     ]
 
 
-def _spans(chunk_id: ChunkId, claims: Sequence[ClaimDetail]) -> list[tuple[int, int, int]]:
-    return [
-        (span.start, span.end, number)
-        for number, claim in enumerate(claims)
-        for span in claim.evidence_spans
-        if span.chunk_id == chunk_id
-    ]
-
-
 def judged_pieces(text: str, claims: Sequence[ClaimDetail]) -> list[tuple[str, str | None]]:
     """An answer in pieces, each with the worst verdict of its claims; None for no claim.
 
     A claim without a verdict counts as `UNVERIFIED`.
     """
-    spans = [(*claim.answer_span, n) for n, claim in enumerate(claims) if claim.answer_span]
     pieces: list[tuple[str, str | None]] = []
-    for piece, numbers in cut(text, spans):
+    for piece, numbers in _cut_answer(text, claims) or []:
         verdicts = {claims[n].verdict or "UNVERIFIED" for n in numbers}
         worst = next((verdict for verdict in _WORST_FIRST if verdict in verdicts), None)
         pieces.append((piece, worst))
     return pieces
+
+
+def _cut_answer(text: str, claims: Sequence[ClaimDetail]) -> list[Segment] | None:
+    spans = [(*claim.answer_span, n) for n, claim in enumerate(claims) if claim.answer_span]
+    return cut(text, spans) if text else None
 
 
 def cut(text: str, ranges: Iterable[tuple[int, int, int]]) -> list[Segment]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from ragaliq.core.results import ClaimDetail, EvaluationResult
@@ -40,7 +40,6 @@ class Gathering:
         summary: The results added up, judge by judge.
         with_text: Records that hold texts.
         claims: Claims by judge and verdict.
-        statuses: The statuses met, each known by its place.
         unanswered: The questions without a supported answer.
     """
 
@@ -48,7 +47,7 @@ class Gathering:
         self.summary = Summary(by_judge=True, max_series=_MAX_SERIES)
         self.with_text = 0
         self.claims: Counter[tuple[str, str | None]] = Counter()
-        self.statuses: list[str] = []
+        self._statuses: dict[str, int] = {}
         self.unanswered = Unanswered()
         self._positions: dict[SeriesKey, int] = {}
         self._in_full = in_full
@@ -56,10 +55,10 @@ class Gathering:
         self._unmeasured: Worst[EvaluationRecord] = Worst(in_full)
         self._rows: Worst[Row] = Worst(in_rows)
 
-    def read(self, records: Iterable[EvaluationRecord]) -> None:
-        """Take in all records."""
-        for record in records:
-            self._add(record)
+    @property
+    def statuses(self) -> list[str]:
+        """The statuses met, each known by its place."""
+        return list(self._statuses)
 
     def rows(self) -> list[tuple[int, Row]]:
         """The rows with the numbers of their records, worst first."""
@@ -71,19 +70,18 @@ class Gathering:
         chosen = [*measured, *self._unmeasured.worst_first()]
         return chosen[: self._in_full]
 
-    def _add(self, record: EvaluationRecord) -> None:
+    def add(self, record: EvaluationRecord) -> None:
+        """Take in a record."""
         number = self.summary.records
         pipeline = self.summary.add(record)
         self.with_text += record.case is not None
         self.unanswered.add(record)
         for name, result in record.results.items():
             key = SeriesKey.by_judge(name, result)
-            if key not in self._positions:
-                if len(self._positions) >= _MAX_SERIES:
-                    continue
+            if key not in self._positions and len(self._positions) < _MAX_SERIES:
                 self._positions[key] = len(self._positions)
             how_bad = badness(result)
-            if how_bad is not None:
+            if how_bad is not None and key in self._positions:
                 self._worst.setdefault(key, Worst(self._in_full)).add(how_bad, number, record)
         how_bad = badness(*record.results.values())
         if how_bad is None:
@@ -106,17 +104,12 @@ class Gathering:
                 [
                     self._positions[SeriesKey.by_judge(name, result)],
                     None if result.score is None else round(result.score, 3),
-                    self._status(result.status.value),
+                    self._statuses.setdefault(result.status.value, len(self._statuses)),
                 ]
                 for name, result in record.results.items()
                 if SeriesKey.by_judge(name, result) in self._positions
             ),
         ]
-
-    def _status(self, status: str) -> int:
-        if status not in self.statuses:
-            self.statuses.append(status)
-        return self.statuses.index(status)
 
 
 class ClaimSet(NamedTuple):

@@ -23,11 +23,12 @@ from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.quality.figures import QualitySeries
 from ragaliq.records.reading import Source, records_of
 from ragaliq.records.store import Moment
-from ragaliq.reports.contents import Contents, contents_of
+from ragaliq.reports.contents import contents_of
 from ragaliq.reports.gathering import Gathering
 
 if TYPE_CHECKING:
     from jinja2 import Template
+    from markupsafe import Markup
 
 _MOST_ROWS = 20_000
 _SCRIPTS = ("dom", "state", "charts", "listing", "answer", "start")
@@ -95,13 +96,24 @@ def write_report(
         raise ConfigurationError(f"{str(target)!r} is a folder; name the file of the page")
     name = _name_of(source) if source_name is None else source_name
     gathered = Gathering(in_full=worst, in_rows=_MOST_ROWS)
-    gathered.read(records_of(source, since=since, until=until, pipeline=pipeline))
+    for record in records_of(source, since=since, until=until, pipeline=pipeline):
+        gathered.add(record)
     if not gathered.summary.records:
         is_narrowed = any(each is not None for each in (since, until, pipeline))
         where = " within the time and pipeline asked" if is_narrowed else ""
         raise DatasetError(f"{name} holds no results{where}")
     contents = contents_of(gathered)
-    page = _render(gathered, contents, title=title, source=name, quality=quality)
+    page = template("report.html.j2", style=page_file("report.css"), script=_script()).render(
+        data=_trusted(contents.data),  # JSON in which nothing can end the element
+        title=title,
+        source=name,
+        version=__version__,
+        gathered=gathered,
+        summary=gathered.summary,
+        contents=contents,
+        quality=quality,
+        **contents.figures,
+    )
     # Lone surrogates cannot be written; everything else can.
     encoded = page.encode("utf-8", "replace")
     replace_file(target, encoded)
@@ -139,36 +151,6 @@ def _name_of(source: Source) -> str:
 
 
 # --- the page ---------------------------------------------------------------------------------
-
-
-def _render(
-    gathered: Gathering,
-    contents: Contents,
-    *,
-    title: str,
-    source: str,
-    quality: Sequence[QualitySeries],
-) -> str:
-    """The page as text.
-
-    Raises:
-        ConfigurationError: jinja2 is not installed.
-    """
-    page = template("report.html.j2", style=page_file("report.css"), script=_script())
-    from markupsafe import Markup
-
-    return page.render(
-        # JSON in which nothing can end the element.
-        data=Markup(contents.data),  # noqa: S704
-        title=title,
-        source=source,
-        version=__version__,
-        gathered=gathered,
-        summary=gathered.summary,
-        contents=contents,
-        quality=quality,
-        **contents.figures,
-    )
 
 
 def content_security_policy(*, style: str, script: str) -> str:
@@ -216,15 +198,19 @@ def template(name: str, *, style: str, script: str = "") -> Template:
         lstrip_blocks=True,
     )
     environment.filters |= {"moment": _moment, "count": "{:,}".format, "dollars": _dollars}
-    from markupsafe import Markup
-
-    # Ours; all else is escaped by jinja2.
     environment.globals |= {
         "policy": content_security_policy(style=style, script=script),
-        "style": Markup(style),  # noqa: S704
-        "script": Markup(script),  # noqa: S704
+        "style": _trusted(style),
+        "script": _trusted(script),
     }
     return environment.get_template(name)
+
+
+def _trusted(text: str) -> Markup:
+    """Ours; all else is escaped by jinja2."""
+    from markupsafe import Markup
+
+    return Markup(text)  # noqa: S704
 
 
 def _moment(seconds: float) -> str:

@@ -87,7 +87,7 @@ class WorstAnswers:
 
     def __init__(self, most: int = 5) -> None:
         self._most, self._seen = most, 0
-        self._worst: list[tuple[Badness, int, EvaluationRecord]] = []
+        self._worst: dict[str, tuple[Badness, int, EvaluationRecord]] = {}
 
     def add(self, record: EvaluationRecord) -> None:
         """Take in a record."""
@@ -96,21 +96,24 @@ class WorstAnswers:
         how_bad = badness(*failed)
         if how_bad is not None:
             place = record.row or self._seen  # of equals, the first ones stay
-            self._worst.append((how_bad, -place, record))
-            self._worst.sort(key=lambda entry: entry[:2], reverse=True)
-            once: dict[str, tuple[Badness, int, EvaluationRecord]] = {}
-            for entry in self._worst:
-                once.setdefault(entry[2].observation, entry)
-            self._worst = list(once.values())[: self._most]
+            entry = how_bad, -place, record
+            held = self._worst.get(record.observation, entry)
+            self._worst[record.observation] = max(entry, held, key=_rank)
+            if len(self._worst) > self._most:
+                del self._worst[min(self._worst, key=lambda name: _rank(self._worst[name]))]
 
     def __iter__(self) -> Iterator[BadAnswer]:
-        for _, _, record in self._worst:
+        for _, _, record in sorted(self._worst.values(), key=_rank, reverse=True):
             failed = [result for result in record.results.values() if result.passed is False]
             yield BadAnswer(
                 record.observation,
                 record.case.query if record.case else "",
                 [why(result) for result in failed],
             )
+
+
+def _rank(entry: tuple[Badness, int, EvaluationRecord]) -> tuple[Badness, int]:
+    return entry[:2]
 
 
 def figures_of(summary: Summary) -> dict[str, Any]:
