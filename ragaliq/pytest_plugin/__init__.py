@@ -61,14 +61,13 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     """Let go of the judges."""
     global _config  # noqa: PLW0603 - as above
     _config = config.stash.get(_OUTER, None)
-    session = _started(config)
-    if session is not None:
+    if session := config.stash.get(_KEY, None):
         session.close()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """In a worker of pytest-xdist: send what was counted to the process that reports."""
-    started = _started(session.config)
+    started = session.config.stash.get(_KEY, None)
     output = getattr(session.config, "workeroutput", None)
     if started is not None and output is not None:
         output["ragaliq"] = started.records
@@ -84,7 +83,7 @@ def pytest_testnodedown(node: Any) -> None:
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Say what was scored and spent; nothing in a run that scored nothing."""
-    session = _started(config)
+    session = config.stash.get(_KEY, None)
     if session is not None and session.summary.records:
         terminalreporter.section("ragaliq")
         for line in session.lines():
@@ -140,15 +139,11 @@ def current_session() -> RagSession | None:
 def _session(config: pytest.Config) -> RagSession:
     from ragaliq.pytest_plugin.assertion import RagSession
 
-    session = _started(config)
+    session = config.stash.get(_KEY, None)
     if session is None:
         session = RagSession(config)
         config.stash[_KEY] = session
     return session
-
-
-def _started(config: pytest.Config) -> RagSession | None:
-    return config.stash.get(_KEY, None)
 
 
 _KEY: pytest.StashKey[RagSession] = pytest.StashKey()

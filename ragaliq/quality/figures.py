@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import pairwise
-from typing import NamedTuple
 
 from ragaliq.quality.alarm import QualityChange, Watch
 from ragaliq.quality.labels import LABELLED_METRICS, Anchor, LabelledAnswer, Labels
@@ -114,26 +113,12 @@ class QualitySeries:
     fresh: QualityChange | None = None
 
 
-class _Change(NamedTuple):
-    """What two judges make of the same answers: the score of each, and the weight of the answer."""
-
-    pairs: Sequence[tuple[float, float, float]]
-
-    def estimate(self) -> Estimate | None:
-        if len(self.pairs) < _FEWEST_PAIRS:
-            return None
-        least = min(weight for _, _, weight in self.pairs)
-        return hajek_mean(
-            [second - first for first, second, _ in self.pairs],
-            [least / weight for _, _, weight in self.pairs],
-            bounds=(-1.0, 1.0),
-        )
-
-
 @dataclass(slots=True)
 class _Rows:
     """The scores of a metric in a pipeline: the latest of each answer, and those of each epoch."""
 
+    watch: Watch
+    alarms: list[QualityChange] = field(default_factory=list)
     latest: dict[str, StoredScore] = field(default_factory=dict)
     by_epoch: dict[str, dict[str, StoredScore]] = field(default_factory=dict)
 
@@ -156,27 +141,23 @@ def quality_of(
         anchors: What several judges made of the same answers.
     """
     series: dict[tuple[str, str], _Rows] = {}
-    watches: dict[tuple[str, str], Watch] = {}
-    alarms: dict[tuple[str, str], list[QualityChange]] = {}
     for score in scores:
         if not score.weight:
             continue
         key = score.pipeline, score.metric
-        rows = series.setdefault(key, _Rows())
+        if key not in series:
+            series[key] = _Rows(Watch(*key))
+        rows = series[key]
         rows.latest[score.run_id] = score
         rows.by_epoch.setdefault(score.fingerprint, {})[score.run_id] = score
-        if change := watches.setdefault(key, Watch(*key)).add(score):
-            alarms.setdefault(key, []).append(change)
+        if change := rows.watch.add(score):
+            rows.alarms.append(change)
     known: dict[tuple[str, str], list[Anchor]] = {}
     for anchor in anchors:
         known.setdefault((anchor.pipeline, anchor.metric), []).append(anchor)
     return [
-        replace(
-            _series(key, rows, labels or Labels(), known.get(key, [])),
-            alarms=alarms.get(key, []),
-            fresh=watches[key].change,
-        )
-        for key, rows in sorted(series.items())
+        _series(key, rows, labels or Labels(), known.get(key, []))
+        for key, rows in sorted(series.items(), key=lambda item: item[0])
     ]
 
 
@@ -203,6 +184,8 @@ def _series(
         weeks=weeks,
         total=_week(None, latest, labels),
         judge_changes=changes,
+        alarms=rows.alarms,
+        fresh=rows.watch.change,
     )
 
 
@@ -255,6 +238,9 @@ def _mean(scores: Iterable[StoredScore]) -> Estimate:
 
 # One judge after the other.
 
+_Pair = tuple[float, float, float]
+"""What two judges make of one answer: the score of each, and the weight of the answer."""
+
 
 def _judge_changes(
     rows: _Rows, anchors: Sequence[Anchor]
@@ -266,15 +252,16 @@ def _judge_changes(
     shifts: dict[str, Estimate] = {}
     for old, new in pairwise(epochs):
         first, last = next(iter(new.values())), list(old.values())[-1]
-        change = _paired(old, new, anchors)
-        by_judge = change.estimate()
-        moved = _difference(
+        pairs = _paired(old, new, anchors)
+        by_judge = _by_judge(pairs)
+        moved = _combined(
             _mean(_between(new, first.time, first.time + _WEEK)),
             # Without its overlap with the new judge, unless it has no scores but these.
             _mean(
                 _between(old, first.time - _WEEK, first.time)
                 or _between(old, last.time - _WEEK, math.inf)
             ),
+            sign=-1,
         )
         changes.append(
             JudgeChange(
@@ -286,8 +273,8 @@ def _judge_changes(
                 model_after=first.model,
                 moved=moved,
                 by_judge=by_judge,
-                by_application=by_judge and _difference(moved, by_judge),
-                pairs=len(change.pairs),
+                by_application=by_judge and _combined(moved, by_judge, sign=-1),
+                pairs=len(pairs),
             )
         )
         if by_judge is not None:
@@ -301,7 +288,7 @@ def _between(scores: Mapping[str, StoredScore], since: float, until: float) -> l
 
 def _paired(
     old: Mapping[str, StoredScore], new: Mapping[str, StoredScore], anchors: Sequence[Anchor]
-) -> _Change:
+) -> list[_Pair]:
     """Answers that both judged: in traffic, or as anchors, whichever are more."""
     both = [
         (old[run_id].score, score.score, score.weight)
@@ -316,7 +303,18 @@ def _paired(
         for run_id, each in second.items()
         if run_id in first
     ]
-    return _Change(max(both, anchored, key=len))
+    return max(both, anchored, key=len)
+
+
+def _by_judge(pairs: Sequence[_Pair]) -> Estimate | None:
+    if len(pairs) < _FEWEST_PAIRS:
+        return None
+    least = min(weight for _, _, weight in pairs)
+    return hajek_mean(
+        [second - first for first, second, _ in pairs],
+        [least / weight for _, _, weight in pairs],
+        bounds=(-1.0, 1.0),
+    )
 
 
 def _joined(
@@ -333,10 +331,6 @@ def _joined(
                 return week
             joined, at = _combined(joined, shifts[at], sign=1), change.after
     return replace(week, joined=joined) if at == latest else week
-
-
-def _difference(first: Estimate, second: Estimate) -> Estimate:
-    return _combined(first, second, sign=-1)
 
 
 def _combined(first: Estimate, second: Estimate, *, sign: int) -> Estimate:

@@ -203,13 +203,7 @@ def score_batch_schema(
 
 
 class _Place(NamedTuple):
-    """Where a field is.
-
-    Attributes:
-        column: The column's number.
-        path: The names of nested fields to look up in its values, one after the other.
-        name: As the user would write it.
-    """
+    """A field's column, the nested fields to look up in its values, and what the user calls it."""
 
     column: int
     path: tuple[str, ...]
@@ -253,18 +247,7 @@ _SHOWN = 30
 def _find_columns(
     names: Sequence[str], own_names: Mapping[str, str], *, needed: Sequence[str]
 ) -> dict[str, _Place]:
-    """Find each field's column.
-
-    Args:
-        names: The table's columns.
-        own_names: Field to column; a nested field with a dot.
-        needed: Fields that must be there.
-
-    Raises:
-        ConfigurationError: `own_names` has a field that cases do not have, or a column that the
-            table does not have.
-        DatasetError: A needed field is missing, or two columns claim one.
-    """
+    """Each field's column among the table's `names`, as `score_batch` is told or recognised."""
     if not isinstance(own_names, Mapping):
         raise ConfigurationError(
             "columns must be a mapping of fields to columns, such as {'query': 'frage'}, "

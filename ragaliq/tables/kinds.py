@@ -149,30 +149,21 @@ def table_of(table: object) -> Table:
 def schema_of(evaluators: Iterable[Evaluator], *, claims: bool, prefix: str) -> Any:
     """The added columns as a `pyarrow.Schema`."""
     pa = _load_arrow()
+    text, number = pa.string(), pa.float64()
     claim = pa.struct(
         [
-            ("text", pa.string()),
-            ("verdict", pa.string()),
-            ("confidence", pa.float64()),
-            ("evidence_chunk_ids", pa.list_(pa.string())),
+            ("text", text),
+            ("verdict", text),
+            ("confidence", number),
+            ("evidence_chunk_ids", pa.list_(text)),
         ]
     )
-    fields: list[tuple[str, Any]] = []
-    for evaluator in evaluators:
-        fields += [
-            (f"{evaluator.name}_score", pa.float64()),
-            (f"{evaluator.name}_passed", pa.bool_()),
-            (f"{evaluator.name}_status", pa.string()),
-            (f"{evaluator.name}_error", pa.string()),
-        ]
-        if claims:
-            fields.append((f"{evaluator.name}_claims", pa.list_(claim)))
-    fields += [
-        ("ragaliq_judge", pa.string()),
-        ("ragaliq_model", pa.string()),
-        ("ragaliq_tokens", pa.int64()),
-        ("ragaliq_cost_usd", pa.float64()),
-    ]
+    of_metric = {"score": number, "passed": pa.bool_(), "status": text, "error": text}
+    if claims:
+        of_metric["claims"] = pa.list_(claim)
+    of_row = {"judge": text, "model": text, "tokens": pa.int64(), "cost_usd": number}
+    fields = [(f"{each.name}_{name}", of_metric[name]) for each in evaluators for name in of_metric]
+    fields += [(f"ragaliq_{name}", kind) for name, kind in of_row.items()]
     return pa.schema([(prefix + name, kind) for name, kind in fields])
 
 
