@@ -9,7 +9,7 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ragaliq.cli.resume import Wanted
 from ragaliq.core.files import file_errors, owner_only
@@ -108,26 +108,18 @@ class Outputs:
             if self._wanted is None or record in self._wanted:
                 yield record
 
-    def write(self, goals: Sequence[tuple[str, str]]) -> list[Path]:
+    def write(self, goals: Goals) -> list[Path]:
         """Make the other forms of the results file, and return all files that hold results."""
         if self.journal is None:
             return []
         for path in self._others:
-            results = Results(self.journal.name, self.results(), goals)
             with file_errors(path):
-                _WRITERS[path.suffix.lower()](results, path)
+                _WRITERS[path.suffix.lower()](path, self.results(), self.journal.name, goals)
         return [self.journal, *self._others]
 
 
-class Results(NamedTuple):
-    """The results of a run, in the order in which they were judged, and the file they are from.
-
-    With what was asked of the run, each with what is wrong, empty where nothing is.
-    """
-
-    name: str
-    records: Iterable[EvaluationRecord]
-    goals: Sequence[tuple[str, str]]
+Goals = Sequence[tuple[str, str]]
+"""What was asked of a run, each with what is wrong, empty where nothing is."""
 
 
 # A spreadsheet reads a cell that begins so as a formula, which can send data out. Some skip blanks
@@ -135,11 +127,11 @@ class Results(NamedTuple):
 _FORMULA = re.compile(r"[\t\r\n]|[\s\x00-\x1f\u200b-\u200f\ufeff]*[=+\-@＝＋－＠]")
 
 
-def _write_csv(results: Results, path: Path) -> None:
+def _write_csv(path: Path, records: Iterable[EvaluationRecord], *_: object) -> None:
     """A row a result in the order of the input: texts, scores, reasons, and all input columns."""
     found: list[dict[str, Any]] = []
     columns: dict[str, None] = {"row": None, "id": None}
-    for record in results.records:
+    for record in records:
         cells = {"row": record.row, **row_of(record.run.run_id, record.case, record.results)}
         columns |= dict.fromkeys(cells)
         found.append(cells)
@@ -170,10 +162,10 @@ _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 _MAX_CLAIMS = 20
 
 
-def _write_junit(results: Results, path: Path) -> None:
+def _write_junit(path: Path, records: Iterable[EvaluationRecord], _: str, goals: Goals) -> None:
     """A low score is a failure, a judge's failure an error; a suite a metric, and one of goals."""
     suites: dict[str, ET.Element] = {}
-    for record in sorted(results.records, key=lambda record: record.row or 0):
+    for record in sorted(records, key=lambda record: record.row or 0):
         for name, result in record.results.items():
             suite = suites.setdefault(name, ET.Element("testsuite", name=name))
             case = ET.SubElement(
@@ -191,9 +183,9 @@ def _write_junit(results: Results, path: Path) -> None:
             elif not result.passed:
                 failure = ET.SubElement(case, "failure", message=_xml(why(result)))
                 failure.text = _xml("\n".join(_claims(result)))
-    if results.goals:
+    if goals:
         suites["goals"] = ET.Element("testsuite", name="goals")
-    for goal, problem in results.goals:
+    for goal, problem in goals:
         case = ET.SubElement(suites["goals"], "testcase", classname="ragaliq.goals", name=goal)
         if problem:
             ET.SubElement(case, "failure", message=problem)
@@ -219,14 +211,14 @@ def _xml(text: str) -> str:
     return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def _write_page(results: Results, path: Path) -> None:
+def _write_page(path: Path, records: Iterable[EvaluationRecord], name: str, _: Goals) -> None:
     # jinja2 is only loaded by those who want a page.
     from ragaliq.reports import write_report
 
-    write_report(results.records, path, source_name=results.name)
+    write_report(records, path, source_name=name)
 
 
-_WRITERS: dict[str, Callable[[Results, Path], None]] = {
+_WRITERS: dict[str, Callable[[Path, Iterable[EvaluationRecord], str, Goals], None]] = {
     ".csv": _write_csv,
     ".html": _write_page,
     ".xml": _write_junit,
