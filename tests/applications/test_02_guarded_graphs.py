@@ -1,13 +1,12 @@
 """Line 2: a guard around a graph keeps the graph's own shapes, and lets no rejected token out."""
 
 import json
-from typing import TypedDict
 
 import pytest
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import create_retriever_tool
-from langgraph.graph import END, START, StateGraph
+from langchain_parts import graph
 from rag_parts import ANSWER, FALLBACK, QUESTION, WRONG, FixedRetriever, calling, model
 
 from ragaliq import ConfigurationError, GuardRejected
@@ -26,23 +25,16 @@ def agent(answer):
     return create_agent(model(calling("search", query="refunds"), answer), [search])
 
 
-class State(TypedDict, total=False):
-    question: str
-    documents: list
-    generation: str
-
-
 def state_graph(*answers):
     llm = model(*answers)
-    graph = StateGraph(State)
-    graph.add_node("retrieve", lambda state: {"documents": FixedRetriever().invoke("refunds")})
-    graph.add_node(
-        "generate", lambda state: {"generation": llm.invoke(str(state["documents"])).text}
-    )
-    graph.add_edge(START, "retrieve")
-    graph.add_edge("retrieve", "generate")
-    graph.add_edge("generate", END)
-    return graph.compile()
+
+    def retrieve(state):
+        return {"documents": FixedRetriever().invoke("refunds")}
+
+    def generate(state):
+        return {"generation": llm.invoke(str(state["documents"])).text}
+
+    return graph(retrieve, generate)
 
 
 def plain(value):
@@ -95,10 +87,10 @@ def test_modes_that_cannot_be_held_back_are_refused(guard_of, invoke, stream, st
     for call in (invoke, stream):
         with pytest.raises(ConfigurationError, match="stream_mode"):
             call(guard, ASK, stream_mode=stream_mode)
-    graph = agent(WRONG)
-    graph.stream_mode = stream_mode
+    made = agent(WRONG)
+    made.stream_mode = stream_mode
     with pytest.raises(ConfigurationError, match="stream_mode"):
-        stream(guard_of(graph), ASK)
+        stream(guard_of(made), ASK)
 
 
 @pytest.mark.parametrize("answer", [ANSWER, WRONG])

@@ -1,7 +1,5 @@
 """A LangChain application, instrumented with OpenInference and watched by ragaliq."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

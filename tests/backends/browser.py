@@ -1,7 +1,5 @@
 """What a page shows, in headless Chromium."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

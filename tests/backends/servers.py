@@ -1,7 +1,5 @@
 """Starting real servers on the loopback, and ending them by process id."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """A real MLflow server: spans by OTLP, verdicts by the sink, read back by REST."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 

@@ -1,7 +1,5 @@
 """A real Phoenix: spans by OTLP, verdicts by the sink, read back by REST and seen on its page."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 from urllib.error import HTTPError

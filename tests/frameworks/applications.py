@@ -4,8 +4,6 @@ Every application is a function of a tracer provider and a model server's addres
 function to ask; imports are inside, since each runs in an environment of its own.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from contextlib import contextmanager

@@ -5,8 +5,6 @@
 Live through `RagaliqSpanProcessor`, and from the file of the same spans.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -6,8 +6,6 @@ Each is installed into an environment of its own in FOLDER, once, and asked twic
 Needs the package registries, and minutes.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -4,8 +4,6 @@ Whoever offers it tools is asked to search first; whoever has shown it the docum
 answer, in the form that its prompt asks for.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 from contextlib import contextmanager

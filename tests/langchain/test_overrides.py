@@ -142,28 +142,33 @@ def test_a_runs_inputs_are_let_go_with_the_run(new_watch):
     assert held() is None
 
 
-def test_names_of_keys(new_watch, invoke):
-    names = {"question_key": "wish", "context_key": "cites", "answer_key": "reply"}
-    watch = new_watch(handler=names)
-    invoke(RunnableLambda(unusual), UNUSUAL, watch.config)
-    assert watch.only == (QUESTION, SHIPPING, ANSWER)
-
-
-@pytest.mark.parametrize("held", [list(SHIPPING), documents(SHIPPING)])
-def test_contexts_that_are_given_with_the_question(new_watch, held):
-    watch = new_watch(handler={"context_key": "passages"})
-    RunnableLambda(lambda state: ANSWER).invoke(
-        {"question": QUESTION, "passages": held}, watch.config
-    )
-    assert watch.only == (QUESTION, SHIPPING, ANSWER)
-
-
-def test_a_prompts_variable_of_an_unusual_name(new_watch):
+def noted():
     prompt = ChatPromptTemplate.from_messages([("system", "{notes}"), ("human", "{question}")])
-    sources = {"notes": lambda question: "Written down.", "question": RunnablePassthrough()}
-    watch = new_watch(handler={"context_key": "notes"})
-    (sources | prompt | model()).invoke(QUESTION, watch.config)
-    assert watch.only.contexts == ["Written down."]
+    return (
+        {"notes": lambda asked: SHIPPING[0], "question": RunnablePassthrough()} | prompt | model()
+    )
+
+
+GIVEN = {"question": QUESTION}
+ANSWERING = RunnableLambda(lambda state: ANSWER)
+PASSAGES = {"context_key": "passages"}
+KEYS = {"question_key": "wish", "context_key": "cites", "answer_key": "reply"}
+
+
+@pytest.mark.parametrize(
+    ("names", "given", "texts"),
+    [
+        (KEYS, (RunnableLambda(unusual), UNUSUAL), SHIPPING),
+        (PASSAGES, (ANSWERING, GIVEN | {"passages": list(SHIPPING)}), SHIPPING),
+        (PASSAGES, (ANSWERING, GIVEN | {"passages": documents(SHIPPING)}), SHIPPING),
+        ({"context_key": "notes"}, (noted(), QUESTION), SHIPPING[:1]),
+    ],
+    ids=["all three", "texts with the question", "documents with the question", "a variable"],
+)
+def test_names_of_keys(new_watch, invoke, names, given, texts):
+    watch = new_watch(handler=names)
+    invoke(*given, watch.config)
+    assert watch.only == (QUESTION, texts, ANSWER)
 
 
 def test_events_name_all_three_too(watch, invoke):

@@ -32,15 +32,6 @@ def test_in_a_full_queue_the_newest_of_the_lowest_priority_loses_its_place():
     assert named(queue.clear()) == ["better", "better still", "again"]
 
 
-def test_nobody_loses_its_place_to_a_run_that_does_not_fit_even_so():
-    queue = RunQueue(max_runs=9, max_bytes=10)
-    queue.put(waiting("small", size=2))
-    queue.put(waiting("important", size=5, priority=2))
-    assert queue.put(waiting("larger than all", size=11, priority=2)) is None
-    assert queue.put(waiting("larger than what is less important", size=6, priority=1)) is None
-    assert named(queue.clear()) == ["important", "small"]
-
-
 @given(
     st.lists(
         st.one_of(st.none(), st.tuples(st.integers(0, 2), st.integers(1, 6))),

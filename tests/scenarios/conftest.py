@@ -8,7 +8,6 @@ for folder in (TESTS / "scenarios", TESTS / "traces", TESTS / "langchain"):
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
 
-from collector import received  # noqa: E402, F401
 from doors import Doors  # noqa: E402
 from openinference.instrumentation.langchain import LangChainInstrumentor  # noqa: E402
 from openinference.instrumentation.llama_index import LlamaIndexInstrumentor  # noqa: E402

@@ -13,12 +13,9 @@ from llama_index_shapes import QUESTION as LLAMA_QUESTION
 from llama_index_shapes import engine
 from openinference.instrumentation import TraceConfig
 from openinference.instrumentation.langchain import LangChainInstrumentor
-from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.trace import SpanLimits
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from rag_parts import ANSWER, PROMPT, QUESTION, BrokenRetriever, joined, model, rag_chain
 
-from ragaliq.datasets import read_cases
 from ragaliq.traces.cases import run_of
 
 # OpenInference reads messages and settings in the old way.
@@ -77,16 +74,6 @@ def test_a_streamed_llama_index_answer_is_in_no_span(doors):
     assert live.response
     assert seen == read == []
     assert doors.watching.stats().incomplete == doors.skipped == {"answer_streamed": 1}
-
-
-def test_what_the_exporter_really_sends(doors, langchain, received):
-    doors.provider.add_span_processor(SimpleSpanProcessor(OTLPSpanExporter(received.url)))
-    rag_chain(Library()).invoke(QUESTION, langchain)
-    (live,), _, _ = doors.cases()
-    path = doors.folder / "received.bin"
-    path.write_bytes(b"".join(len(body).to_bytes(4, "big") + body for body in received.bodies))
-    (case,) = read_cases(path)
-    assert as_bytes(case) == as_bytes(live)
 
 
 def test_the_results_speak_of_the_same_span(doors, langchain):

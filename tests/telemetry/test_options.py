@@ -78,17 +78,15 @@ def unsampled(run, target):
     return run.model_copy(update={"target": target.model_copy(update={"trace_flags": 0})})
 
 
-def test_of_an_unsampled_target_there_are_metrics_only(emit, unsampled):
-    sdk = emit(run=unsampled)
-    assert (sdk.spans(), sdk.events()) == ((), [])
-    assert "ragaliq.evaluation.score" in sdk.metrics()
-
-
-def test_of_an_unsampled_target_everything_if_asked_for(emit, unsampled):
-    sdk = emit(run=unsampled, on_unsampled="all")
-    assert len(sdk.named("evaluation support")) == 1
-    assert len(sdk.claims()) == 3
-    assert len(sdk.events()) == 3
+@pytest.mark.parametrize(
+    ("chosen", "emitted"), [({}, (0, 0, 0)), ({"on_unsampled": "all"}, (1, 3, 3))]
+)
+def test_of_an_unsampled_target_there_are_metrics_and_the_rest_if_asked_for(
+    emit, unsampled, chosen, emitted
+):
+    sdk = emit(run=unsampled, **chosen)
+    found = sdk.named("evaluation support"), sdk.claims(), sdk.events()
+    assert tuple(map(len, found)) == emitted
     assert "ragaliq.evaluation.score" in sdk.metrics()
 
 
