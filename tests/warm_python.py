@@ -22,7 +22,7 @@ opentelemetry.exporter.otlp.proto.http._log_exporter
 opentelemetry.exporter.otlp.proto.http.metric_exporter
 opentelemetry.exporter.otlp.proto.http.trace_exporter
 opentelemetry.sdk._logs opentelemetry.sdk.metrics opentelemetry.sdk.trace
-pydantic_settings rapidfuzz rich.console sentencex Stemmer
+rapidfuzz rich.console sentencex Stemmer
 """.split()
 
 

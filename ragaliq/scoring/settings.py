@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING
+import os
+from typing import Any
+
+from pydantic import BaseModel, Field, ValidationError
 
 from ragaliq.core.checks import naming
 from ragaliq.core.evaluator import identity_of
@@ -13,77 +15,57 @@ from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.resolve import CalibrationSpec, JudgeSpec, assembled, named_judges
 from ragaliq.scoring.execution import Executor
 
-if TYPE_CHECKING:
-    from pydantic_settings import BaseSettings
-
-    class JudgeSettings(BaseSettings):
-        """The variables that say who judges; see `read_judge_settings`."""
-
-        judge: str | None
-        model: str | None
-        calibration: str | None
-
-    class LiveSettings(JudgeSettings):
-        """The variables a monitor reads; see `read_settings`."""
-
-        sample_rate: float
-        enabled: bool
-        executor: Executor | None
-
-
 _PREFIX = "RAGALIQ_"
 ENV_JUDGE, ENV_MODEL, ENV_CALIBRATION = "RAGALIQ_JUDGE", "RAGALIQ_MODEL", "RAGALIQ_CALIBRATION"
 
 
-@cache
-def _settings_classes() -> tuple[type[JudgeSettings], type[LiveSettings]]:
-    # Loaded on first use: importing pydantic-settings costs more than all of `import ragaliq`.
-    from pydantic import Field
-    from pydantic_settings import BaseSettings, SettingsConfigDict
+class JudgeSettings(BaseModel):
+    """The variables that say who judges; None for one that is not set."""
 
-    class FromEnvironment(BaseSettings):
-        model_config = SettingsConfigDict(env_prefix=_PREFIX, env_ignore_empty=True)
-
-        judge: str | None = None
-        model: str | None = None
-        calibration: str | None = None
-
-    class AllFromEnvironment(FromEnvironment):
-        sample_rate: float = Field(1.0, ge=0.0, le=1.0)
-        enabled: bool = True
-        executor: Executor | None = None
-
-    return FromEnvironment, AllFromEnvironment  # type: ignore[return-value]
+    judge: str | None = None
+    model: str | None = None
+    calibration: str | None = None
 
 
-def read_judge_settings() -> JudgeSettings:
-    """Read the variables that say who judges; None stands for one that is not set."""
-    return _settings_classes()[0]()  # type: ignore[call-arg]
+class LiveSettings(JudgeSettings):
+    """The variables that a monitor reads."""
+
+    sample_rate: float = Field(1.0, ge=0.0, le=1.0)
+    enabled: bool = True
+    executor: Executor | None = None
 
 
 def settings_variables() -> frozenset[str]:
     """The names of the variables that `read_settings` reads."""
-    return frozenset(f"{_PREFIX}{name.upper()}" for name in _settings_classes()[1].model_fields)
+    return frozenset(f"{_PREFIX}{name.upper()}" for name in LiveSettings.model_fields)
+
+
+def _given(kind: type[JudgeSettings]) -> dict[str, Any]:
+    """What the environment says, by field; an empty variable counts as not set."""
+    values = {name: os.environ.get(f"{_PREFIX}{name.upper()}") for name in kind.model_fields}
+    return {name: value for name, value in values.items() if value}
+
+
+def read_judge_settings() -> JudgeSettings:
+    """Read the variables that say who judges."""
+    return JudgeSettings.model_validate(_given(JudgeSettings))
 
 
 def read_settings() -> LiveSettings:
-    """Read the variables that begin with `RAGALIQ_`; see `LiveSettings`.
+    """Read the variables that begin with `RAGALIQ_`.
 
     Raises:
         ConfigurationError: A variable has a value of the wrong kind; the message names it.
     """
-    problems = settings_problems()
-    if problems:
+    if problems := settings_problems():
         raise ConfigurationError("; ".join(problems))
-    return _settings_classes()[1]()  # type: ignore[call-arg]
+    return LiveSettings.model_validate(_given(LiveSettings))
 
 
 def settings_problems() -> list[str]:
     """What is wrong with the variables that begin with `RAGALIQ_`, each by its name."""
-    from pydantic import ValidationError
-
     try:
-        _settings_classes()[1]()  # type: ignore[call-arg]
+        LiveSettings.model_validate(_given(LiveSettings))
     except ValidationError as error:
         return [
             f"{_PREFIX}{str(problem['loc'][0]).upper()}: {problem['msg']}, "

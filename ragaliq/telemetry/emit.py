@@ -47,6 +47,8 @@ from ragaliq.telemetry.metrics import Counts, MetricsRecorder, Queue, RunReading
 logger = logging.getLogger(__name__)
 
 _PROJECT = "openinference.project.name"
+# Where the API's own providers are, which stand in for one or do nothing: they swallow all.
+_STAND_INS = ("opentelemetry.trace", "opentelemetry.metrics", "opentelemetry._logs")
 _LONGEST = 7 * 86_400.0  # seconds; a start before 1970 would cost the exporter its whole batch
 
 Relation = Literal["link", "child"]
@@ -153,12 +155,6 @@ def target_context(target: SpanTarget | None) -> Context:
     return trace.set_span_in_context(NonRecordingSpan(span), Context())
 
 
-def _listens(provider: object) -> bool:
-    # The API's own providers, which stand in for one or do nothing, swallow all.
-    own = ("opentelemetry.trace", "opentelemetry.metrics", "opentelemetry._logs")
-    return not type(provider).__module__.startswith(own)
-
-
 class Emitter:
     """Emits evaluations through the options' providers, or the process's own.
 
@@ -249,16 +245,17 @@ class Emitter:
     def logger_provider(self) -> _logs.LoggerProvider | None:
         """Where events go; None where nobody listens."""
         provider = self.options.logger_provider or _logs.get_logger_provider()
-        return provider if _listens(provider) else None
+        return None if type(provider).__module__.startswith(_STAND_INS) else provider
 
     @property
     def is_heard(self) -> bool:
         """Whether spans, metrics or events go anywhere; where they do not, nothing is made."""
-        return (
-            _listens(self.options.tracer_provider or trace.get_tracer_provider())
-            or _listens(self.options.meter_provider or metrics.get_meter_provider())
-            or self.logger_provider is not None
+        providers: tuple[object, ...] = (
+            self.options.tracer_provider or trace.get_tracer_provider(),
+            self.options.meter_provider or metrics.get_meter_provider(),
+            self.options.logger_provider or _logs.get_logger_provider(),
         )
+        return not all(type(each).__module__.startswith(_STAND_INS) for each in providers)
 
     def event(
         self,
@@ -323,12 +320,11 @@ class Emission:
             nobodys = NonRecordingSpan(SpanContext(trace_id, span_id, is_remote=True))
             self.context = trace.set_span_in_context(nobodys, Context())
             return
-        is_child = emitter.options.relation == "child"
         target = trace.get_current_span(self._target).get_span_context()
         with emitter.contained("opening an evaluation span"):
             self.root = emitter.tracer.start_span(
                 f"{names.SPAN_EVALUATION} {identifier(run.pipeline)}".strip(),
-                context=self._target if is_child else Context(),
+                context=self._target if emitter.options.relation == "child" else Context(),
                 attributes=root_attributes(run, lag),
                 # A child has its link too: OpenInference asks for exactly one.
                 links=[Link(target)] if run.target else [],
