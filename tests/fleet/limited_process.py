@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ragaliq import Budget, JudgeUsage, Monitor, RAGTestCase, RateLimits
 from ragaliq.scoring.limits import protection
-from ragaliq.scoring.limits.budget import SharedBudget
+from ragaliq.scoring.limits.budget import BudgetLedger
 from ragaliq.scoring.limits.rate_limits import Turns
 from ragaliq.testing import ScriptedJudge
 
@@ -40,7 +40,7 @@ class Recording(ScriptedJudge):
         return reply.model_copy(update={"usage": usage})
 
 
-class Quick(SharedBudget):
+class Quick(BudgetLedger):
     """Looks for a storage that is gone ten times as often."""
 
     def __init__(self, budget, **options):
@@ -61,7 +61,7 @@ def monitor(what, lines, **limits):
 def main(options):
     shared = {"storage": options["url"], "local_share": options["share"]}
     protection.Turns = functools.partial(Turns, minute=options["minute"], pause=0.1)
-    protection.SharedBudget = Quick
+    protection.BudgetLedger = Quick
     lines = []
     limits = {
         "requests": {"judge_limits": RateLimits(**shared, requests_per_minute=options["requests"])},

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from ragaliq import Budget, JudgeUsage, RateLimits
-from ragaliq.scoring.limits.budget import SharedBudget
+from ragaliq.scoring.limits.budget import BudgetLedger
 from ragaliq.scoring.limits.rate_limits import Turns
 
 MOMENTS = range(40)
@@ -53,7 +53,7 @@ async def test_calls_whose_deadlines_end_together_all_end(redis_server):
 
 async def test_nothing_stays_set_aside_for_a_run_that_was_given_up(redis_server):
     limits = Budget(tokens_per_hour=100_000, storage=redis_server.url())
-    budget = SharedBudget(limits)
+    budget = BudgetLedger(limits)
     first = await budget.reserve()
     budget.settle(first, JudgeUsage(requests=1, input_tokens=100))
     for moment in MOMENTS:

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from ragaliq import Budget, JudgeUsage
-from ragaliq.scoring.limits.budget import SharedBudget
+from ragaliq.scoring.limits.budget import BudgetLedger
 
 
 def cost(usd=None, tokens=0):
@@ -25,7 +25,7 @@ async def member(redis_server):
 
     def make(hour=3600.0, **limits):
         limits = {"storage": redis_server.url(), "local_share": 0.5, **limits}
-        members.append(SharedBudget(Budget(**limits), hour=hour, pause=0.02))
+        members.append(BudgetLedger(Budget(**limits), hour=hour, pause=0.02))
         return members[-1]
 
     yield make

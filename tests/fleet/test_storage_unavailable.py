@@ -11,7 +11,7 @@ import pytest
 from redis import Redis
 
 from ragaliq import Budget, JudgeUsage, Monitor, RAGTestCase, RateLimits
-from ragaliq.scoring.limits.budget import SharedBudget
+from ragaliq.scoring.limits.budget import BudgetLedger
 from ragaliq.scoring.limits.rate_limits import Turns
 from ragaliq.testing import ScriptedJudge
 
@@ -117,7 +117,7 @@ async def test_a_server_that_lost_its_data_is_told_again_what_each_process_used(
 
 async def test_what_is_told_again_is_counted_once_however_many_calls_notice_it(redis_server):
     limits = Budget(tokens_per_hour=10_000, storage=redis_server.url())
-    budget = SharedBudget(limits)
+    budget = BudgetLedger(limits)
     for _ in range(3):
         budget.settle(await budget.reserve(), tokens(100))
     redis_server.kill()
@@ -134,7 +134,7 @@ async def test_what_is_told_again_is_counted_once_however_many_calls_notice_it(r
 
 async def test_what_was_spent_while_the_storage_was_away_is_added(redis_server):
     limits = Budget(tokens_per_hour=1000, storage=redis_server.url(), local_share=0.5)
-    budget, other = SharedBudget(limits, pause=0.02), SharedBudget(limits, pause=0.02)
+    budget, other = BudgetLedger(limits, pause=0.02), BudgetLedger(limits, pause=0.02)
     before = await budget.reserve()
     redis_server.kill()
     budget.settle(before, tokens(100))
@@ -155,7 +155,7 @@ async def test_what_was_spent_while_the_storage_was_away_is_added(redis_server):
 
 async def test_a_frozen_storage_costs_one_call_a_moment_and_the_others_nothing(redis_server):
     limits = Budget(tokens_per_hour=10_000, storage=redis_server.url(), local_share=1.0)
-    budget = SharedBudget(limits, pause=0.02)
+    budget = BudgetLedger(limits, pause=0.02)
     redis_server.freeze()
     began = time.monotonic()
     for _ in range(50):
@@ -172,7 +172,7 @@ async def test_runs_that_find_the_storage_frozen_together_do_not_wait_one_after_
     redis_server,
 ):
     limits = Budget(tokens_per_hour=10_000, storage=redis_server.url(), local_share=1.0)
-    budget = SharedBudget(limits, pause=60.0)
+    budget = BudgetLedger(limits, pause=60.0)
     first = await budget.reserve()
     redis_server.freeze()
     budget.settle(first, tokens(1))

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 from ragaliq.core.checks import require_limits
 from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import ConfigurationError
-from ragaliq.scoring.limits.shared import SharedWindows, StorageState, require_shared
+from ragaliq.scoring.limits.shared import IN_MEMORY, SharedWindows, StorageState, require_shared
 from ragaliq.scoring.limits.windows import Window
 
 logger = logging.getLogger(__name__)
@@ -129,114 +129,13 @@ class BudgetWindow(Window):
 
 
 class BudgetLedger:
-    """A budget at work. Written on the worker's loop, read from anywhere.
+    """A budget at work, or this process's part in one of all processes.
+
+    Written on the worker's loop, read from anywhere.
 
     Args:
         budget: The limits.
-        share: Part of them that is this process's.
         clock: Seconds, monotonic.
-        hour: Seconds; a day is 24 of them.
-    """
-
-    def __init__(
-        self,
-        budget: Budget,
-        *,
-        share: float = 1.0,
-        clock: Callable[[], float] = time.monotonic,
-        hour: float = _HOUR,
-    ) -> None:
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._has_complained = False
-        self._windows = {
-            name: BudgetWindow(
-                max(1, math.floor(_whole(name, limit) * share)),
-                hour * (1 if name.endswith("hour") else _DAY / _HOUR),
-            )
-            for name, limit in budget.limits().items()
-        }
-
-    @property
-    def storage(self) -> StorageState:
-        """Where it is counted, and whether that can be reached."""
-        return "local"
-
-    async def reserve(self) -> Reservation | None:
-        """Reserve what one run is expected to cost; None when a limit might be exceeded."""
-        now = self._clock()
-        with self._lock:
-            for window in self._windows.values():
-                window.forget(now)
-                used = window.spent + window.reserved
-                # One run always fits into an unused window: else a single dear one, expected again,
-                # would keep all others out for ever.
-                if used > 0 and used + window.expected >= window.limit:
-                    return None
-        return self._hold()
-
-    def _hold(self, at: float | None = None) -> Reservation:
-        """Reserve what one run is expected to cost, whatever is left."""
-        with self._lock:
-            amounts = {name: window.expected for name, window in self._windows.items()}
-            for name, amount in amounts.items():
-                self._windows[name].reserved += amount
-        return Reservation(amounts, at)
-
-    def settle(self, reserved: Reservation, usage: JudgeUsage) -> None:
-        """Put what a run really cost in the place of what was reserved."""
-        self._charge(reserved, usage)
-
-    def _charge(self, reserved: Reservation, usage: JudgeUsage) -> dict[str, int | None]:
-        """What a run cost each limit, in whole units; None where nothing can stand for it."""
-        now, charged = self._clock(), dict[str, int | None]()
-        with self._lock:
-            for name, window in self._windows.items():
-                window.reserved -= reserved.amounts[name]
-                known = usage.cost_usd if name.startswith("usd") else float(usage.total_tokens)
-                if known is not None:
-                    amount = charged[name] = _whole(name, known)
-                    if usage.requests or known:
-                        window.learn(amount)
-                    window.spend(amount, now)
-                    continue
-                # A limit that cannot be checked must not be passed over in silence.
-                charged[name] = window.expected if window.has_known else None
-                window.spend(window.expected if window.has_known else window.limit, now)
-                if not self._has_complained:
-                    self._has_complained = True
-                    logger.warning(
-                        "the price of the judge's model is not known: %s",
-                        "runs without a price are charged like the dearest recent one"
-                        if window.has_known
-                        else f"the budget's {name} counts as used up; limit tokens instead",
-                    )
-        return charged
-
-    def lines(self) -> dict[str, BudgetLine]:
-        """Where each limit stands."""
-        now = self._clock()
-        with self._lock:
-            for window in self._windows.values():
-                window.forget(now)
-            return {
-                name: BudgetLine(
-                    limit=_shown(name, window.limit),
-                    spent=_shown(name, window.spent),
-                    reserved=_shown(name, window.reserved),
-                )
-                for name, window in self._windows.items()
-            }
-
-    async def aclose(self) -> None:
-        """Deliver what the storage does not know, and close the connections."""
-
-
-class SharedBudget(BudgetLedger):
-    """This process's part in a budget of all processes; used on the worker's loop, read anywhere.
-
-    Args:
-        budget: The limits.
         hour: Seconds; a day is 24 of them.
         pause: Seconds between attempts to find a storage that is unavailable.
         on_error: Called with the class of each failure of the storage.
@@ -246,67 +145,124 @@ class SharedBudget(BudgetLedger):
         self,
         budget: Budget,
         *,
+        clock: Callable[[], float] = time.monotonic,
         hour: float = _HOUR,
         pause: float = 1.0,
         on_error: Callable[[str], None] = lambda _: None,
     ) -> None:
-        super().__init__(budget, share=budget.local_share, hour=hour)
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._has_complained = False
+        is_shared = budget.storage != IN_MEMORY
+        share = budget.local_share if is_shared else 1.0
         self._limits = {name: _whole(name, limit) for name, limit in budget.limits().items()}
-        self._shared = SharedWindows(
-            budget.storage,
-            key=f"budget:{budget.name}",
-            windows={name: (limit, self._windows[name]) for name, limit in self._limits.items()},
-            local_share=budget.local_share,
-            lock=self._lock,
-            on_error=on_error,
-            pause=pause,
-        )
+        self._windows = {
+            name: BudgetWindow(
+                max(1, math.floor(limit * share)),
+                hour * (1 if name.endswith("hour") else _DAY / _HOUR),
+            )
+            for name, limit in self._limits.items()
+        }
+        self._shared = None
+        if is_shared:
+            self._shared = SharedWindows(
+                budget.storage,
+                key=f"budget:{budget.name}",
+                windows={n: (self._limits[n], window) for n, window in self._windows.items()},
+                local_share=budget.local_share,
+                lock=self._lock,
+                on_error=on_error,
+                pause=pause,
+            )
 
     @property
     def storage(self) -> StorageState:
-        """Whether the storage can be reached."""
+        """Where it is counted, and whether that can be reached."""
+        if self._shared is None:
+            return "local"
         return "unavailable" if self._shared.is_unavailable else "shared"
 
     async def reserve(self) -> Reservation | None:
         """Reserve what one run is expected to cost; None when a limit might be exceeded."""
-        expected = [window.expected for window in self._windows.values()]
-        # A window that is used up has no room for a run that costs nothing, as far as known.
-        taken = await self._shared.take([amount + 1 for amount in expected], expected)
-        if taken is None:
-            return await super().reserve()
-        return self._hold(taken.at) if taken.fits else None
+        taken, expected = None, {name: window.expected for name, window in self._windows.items()}
+        if self._shared is not None:
+            amounts = list(expected.values())
+            # A window that is used up has no room for a run that costs nothing, as far as known.
+            taken = await self._shared.take([amount + 1 for amount in amounts], amounts)
+            if taken is not None and not taken.fits:
+                return None
+        now = self._clock()
+        with self._lock:
+            for name, window in self._windows.items() if taken is None else ():
+                window.forget(now)
+                used = window.spent + window.reserved
+                # One run always fits into an unused window: else a single dear one, expected again,
+                # would keep all others out for ever.
+                if used > 0 and used + expected[name] >= window.limit:
+                    return None
+            for name, window in self._windows.items():
+                window.reserved += expected[name]
+        return Reservation(expected, taken.at if taken else None)
 
     def settle(self, reserved: Reservation, usage: JudgeUsage) -> None:
         """Put what a run really cost in the place of what was reserved."""
-        now = time.monotonic()
-        for number, (name, cost) in enumerate(self._charge(reserved, usage).items()):
-            amount = self._limits[name] if cost is None else cost
-            if reserved.at is None:
-                self._shared.change(number, amount, at=now)
-            else:
-                beyond = amount - reserved.amounts[name]
-                self._shared.change(number, beyond, at=reserved.at if beyond < 0 else now)
-        self._shared.deliver_soon()
+        now = self._clock()
+        with self._lock:
+            for number, (name, window) in enumerate(self._windows.items()):
+                window.reserved -= reserved.amounts[name]
+                known = usage.cost_usd if name.startswith("usd") else float(usage.total_tokens)
+                if known is not None:
+                    here = everywhere = _whole(name, known)
+                    if usage.requests or known:
+                        window.learn(here)
+                else:
+                    # A limit that cannot be checked must not be passed over in silence.
+                    self._complain(name, window)
+                    here = window.expected if window.has_known else window.limit
+                    everywhere = window.expected if window.has_known else self._limits[name]
+                window.spend(here, now)
+                if self._shared is None:
+                    continue
+                at = now
+                if reserved.at is not None:  # counted there already
+                    everywhere -= reserved.amounts[name]
+                    at = reserved.at if everywhere < 0 else now
+                self._shared.change(number, everywhere, at=at)
+        if self._shared is not None:
+            self._shared.deliver_soon()
+
+    def _complain(self, name: str, window: BudgetWindow) -> None:
+        if not self._has_complained:
+            self._has_complained = True
+            logger.warning(
+                "the price of the judge's model is not known: %s",
+                "runs without a price are charged like the dearest recent one"
+                if window.has_known
+                else f"the budget's {name} counts as used up; limit tokens instead",
+            )
 
     def lines(self) -> dict[str, BudgetLine]:
         """Where each limit stands."""
-        lines = {}
-        for number, (name, limit) in enumerate(self._limits.items()):
-            total = self._shared.used(number)
-            if total is None:
-                return super().lines()
-            reserved = self._windows[name].reserved
-            lines[name] = BudgetLine(
-                limit=_shown(name, limit),
-                spent=_shown(name, max(0, total - reserved)),
-                reserved=_shown(name, reserved),
-                scope="shared",
-            )
+        now, lines = self._clock(), {}
+        with self._lock:
+            for number, (name, window) in enumerate(self._windows.items()):
+                window.forget(now)
+                limit, spent, reserved = window.limit, window.spent, window.reserved
+                total = self._shared.used(number) if self._shared else None
+                if total is not None:
+                    limit, spent = self._limits[name], max(0, total - reserved)
+                lines[name] = BudgetLine(
+                    limit=_shown(name, limit),
+                    spent=_shown(name, spent),
+                    reserved=_shown(name, reserved),
+                    scope="process" if total is None else "shared",
+                )
         return lines
 
     async def aclose(self) -> None:
         """Deliver what the storage does not know, and close the connections."""
-        await self._shared.aclose()
+        if self._shared is not None:
+            await self._shared.aclose()
 
 
 def _whole(name: str, amount: float) -> int:

@@ -17,9 +17,9 @@ from ragaliq.errors import (
     RateLimitedError,
 )
 from ragaliq.scoring.limits.breaker import BreakerState, Circuit, CircuitBreaker
-from ragaliq.scoring.limits.budget import Budget, BudgetLedger, BudgetLine, SharedBudget
+from ragaliq.scoring.limits.budget import Budget, BudgetLedger, BudgetLine
 from ragaliq.scoring.limits.rate_limits import RateLimits, Turns
-from ragaliq.scoring.limits.shared import IN_MEMORY, StorageState
+from ragaliq.scoring.limits.shared import StorageState
 from ragaliq.telemetry import names
 from ragaliq.telemetry.metrics import MetricsRecorder
 
@@ -82,12 +82,9 @@ class Protection:
 
         self._metrics = metrics
         self._circuit = Circuit(limits.breaker) if limits.breaker else None
-        self._ledger: BudgetLedger | None = None
-        if (budget := limits.budget) is not None:
-            in_memory = budget.storage == IN_MEMORY
-            self._ledger = (
-                BudgetLedger(budget) if in_memory else SharedBudget(budget, on_error=storage_failed)
-            )
+        self._ledger = (
+            BudgetLedger(limits.budget, on_error=storage_failed) if limits.budget else None
+        )
         self._turns = (
             Turns(limits.judge_limits, on_error=storage_failed) if limits.judge_limits else None
         )
