@@ -14,29 +14,20 @@ CASE = RAGTestCase(query="q", context=["Alpha is one."], response="Alpha is one.
 ALL = (FaithfulnessEvaluator(), HallucinationEvaluator(), RelevanceEvaluator())
 
 
+ONE_CHECK = resolve_evaluators(
+    ["faithfulness", "hallucination", "contradiction_rate", "chunk_utility", "citations"]
+)
+SINGLY = {"extract_claims": 1, "verify_claim": 2}
+TOGETHER = {"extract_statements": 1, "verify_claims": 1}
+
+
 @pytest.mark.parametrize(
     ("judge", "evaluators", "asked"),
     [
-        (
-            ScriptedJudge,
-            resolve_evaluators(
-                [
-                    "faithfulness",
-                    "hallucination",
-                    "contradiction_rate",
-                    "chunk_utility",
-                    "citations",
-                ]
-            ),
-            {"extract_statements": 1, "verify_claims": 1},
-        ),
-        (PlainScriptedJudge, ALL[:2], {"extract_claims": 1, "verify_claim": 2}),
+        (ScriptedJudge, ONE_CHECK, TOGETHER),
+        (PlainScriptedJudge, ALL[:2], SINGLY),
         (ScriptedJudge, [FaithfulnessEvaluator(strategy="single_pass")], {"grade_statements": 1}),
-        (
-            ScriptedJudge,
-            [FaithfulnessEvaluator(strategy="per_claim"), HallucinationEvaluator()],
-            {"extract_claims": 1, "verify_claim": 2, "extract_statements": 1, "verify_claims": 1},
-        ),
+        (ScriptedJudge, [FaithfulnessEvaluator(strategy="per_claim"), ALL[1]], SINGLY | TOGETHER),
     ],
     ids=["batching judge", "plain judge", "single pass", "two strategies share nothing"],
 )

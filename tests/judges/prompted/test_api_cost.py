@@ -51,36 +51,24 @@ async def test_what_is_sent_once_is_not_written_to_the_cache(server, judge, meth
     assert len(server.requests[0].blocks) == 1
 
 
+SAID = {"prompt_tokens": 10, "completion_tokens": 2}
+
+
 @pytest.mark.parametrize(
     ("usage", "expected"),
     [
         (None, {}),
         ({}, {}),
         ({"total_tokens": 12}, {"unsplit_tokens": 12}),
+        (SAID | {"prompt_tokens": "many", "prompt_tokens_details": 4}, {"output_tokens": 2}),
         (
-            {"prompt_tokens": "many", "completion_tokens": 3, "prompt_tokens_details": 4},
-            {"output_tokens": 3},
-        ),
-        (
-            {
-                "prompt_tokens": 10,
-                "completion_tokens": 2,
-                "prompt_tokens_details": {"cached_tokens": 99, "cache_write_tokens": -1},
-            },
+            SAID | {"prompt_tokens_details": {"cached_tokens": 99, "cache_write_tokens": -1}},
             {"cache_read_tokens": 10, "output_tokens": 2},
         ),
         (
-            {
-                "prompt_tokens": 10,
-                "completion_tokens": 2,
-                "prompt_tokens_details": {"cached_tokens": 3, "cache_write_tokens": 4},
-            },
-            {
-                "input_tokens": 3,
-                "cache_read_tokens": 3,
-                "cache_write_tokens": 4,
-                "output_tokens": 2,
-            },
+            SAID | {"prompt_tokens_details": {"cached_tokens": 3, "cache_write_tokens": 4}},
+            dict.fromkeys(["input_tokens", "cache_read_tokens"], 3)
+            | {"cache_write_tokens": 4, "output_tokens": 2},
         ),
     ],
 )

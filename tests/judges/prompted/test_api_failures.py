@@ -146,23 +146,17 @@ async def test_texts_are_not_sent_on_to_another_host(api, server, status):
     assert server.requests == []
 
 
+ADVICE = {
+    "claude": {400: "max_tokens=", 401: "ANTHROPIC_API_KEY", 402: "billing", 403: "may not use"}
+    | {404: "model's name", 413: "too large", 500: "try again"},
+    "openai": {400: "context_window=", 401: "api_key=", 404: "/v1", 422: "model's name"}
+    | {500: "try again", 503: "loading"},
+}
+
+
 @pytest.mark.parametrize(
     ("api", "status", "advice"),
-    [
-        ("claude", 400, "max_tokens="),
-        ("claude", 401, "ANTHROPIC_API_KEY"),
-        ("claude", 402, "billing"),
-        ("claude", 403, "may not use"),
-        ("claude", 404, "model's name"),
-        ("claude", 413, "too large"),
-        ("claude", 500, "try again"),
-        ("openai", 400, "context_window="),
-        ("openai", 401, "api_key="),
-        ("openai", 404, "/v1"),
-        ("openai", 422, "model's name"),
-        ("openai", 500, "try again"),
-        ("openai", 503, "loading"),
-    ],
+    [(api, *each) for api, advised in ADVICE.items() for each in advised.items()],
     indirect=["api"],
 )
 async def test_a_status_comes_with_advice_and_the_request_id_but_not_its_text(

@@ -38,24 +38,17 @@ def test_a_case_in_two_calls_takes_fewer_characters_of_prompt_than_in_version_1(
     assert characters(PromptSet("v1")) > 5_250
 
 
+UNKNOWN = r"unknown placeholder \{\{anwser\}\}.*missing.*\{\{answer\}\}"
+ONE_IS_MISSING = r"missing placeholder \{\{answer\}\}; it takes \{\{answer\}\}, \{\{que"
+BOTH_ARE_MISSING = r"missing placeholder \{\{answer\}\}, \{\{question\}\}"
+
+
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        (
-            "relevance",
-            "{{question}} {{anwser}}",
-            r"unknown placeholder \{\{anwser\}\}.*missing.*\{\{answer\}\}",
-        ),
-        (
-            "relevance",
-            "{{question}}",
-            r"missing placeholder \{\{answer\}\}; it takes \{\{answer\}\}, \{\{que",
-        ),
-        (
-            "relevance",
-            "{question} {answer}",
-            r"missing placeholder \{\{answer\}\}, \{\{question\}\}",
-        ),
+        ("relevance", "{{question}} {{anwser}}", UNKNOWN),
+        ("relevance", "{{question}}", ONE_IS_MISSING),
+        ("relevance", "{question} {answer}", BOTH_ARE_MISSING),
         ("relevance", "---\nversion: 2\n---\n  ", "is empty"),
         ("system", "Judge {{answer}}.", "it takes no placeholders"),
         ("relevancy", GOOD, "names are.*relevance"),

@@ -25,15 +25,10 @@ for number, end in zip((3, 4), ends):
     os.dup2(end, number)
 os.execv(sys.argv[3], sys.argv[3:])
 """
-KEYS = {
-    "Tab": ("\t", 9),
-    "Enter": ("\r", 13),
-    "Escape": ("", 27),
-    "End": ("", 35),
-    "Home": ("", 36),
-    "ArrowUp": ("", 38),
-    "ArrowDown": ("", 40),
-}
+KEYS = {"Tab": ("\t", 9), "Enter": ("\r", 13), "Escape": ("", 27), "End": ("", 35)}
+KEYS |= {"Home": ("", 36), "ArrowUp": ("", 38), "ArrowDown": ("", 40)}
+FLAGS = """--headless --no-sandbox --disable-gpu --remote-debugging-pipe --disable-lcd-text
+    --force-color-profile=srgb""".split()
 
 
 class Chromium:
@@ -42,23 +37,10 @@ class Chromium:
     def __init__(self, profile):
         ours_in, theirs_out = os.pipe()
         theirs_in, ours_out = os.pipe()
+        ends = map(str, (theirs_in, theirs_out))
+        browser = [CHROMIUM, *FLAGS, f"--user-data-dir={profile}", "about:blank"]
         self._process = subprocess.Popen(
-            [
-                sys.executable,
-                "-c",
-                AS_3_AND_4,
-                str(theirs_in),
-                str(theirs_out),
-                CHROMIUM,
-                "--headless",
-                "--no-sandbox",
-                "--disable-gpu",
-                "--remote-debugging-pipe",
-                "--force-color-profile=srgb",
-                "--disable-lcd-text",
-                f"--user-data-dir={profile}",
-                "about:blank",
-            ],
+            [sys.executable, "-c", AS_3_AND_4, *ends, *browser],
             pass_fds=(theirs_in, theirs_out),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -152,26 +134,16 @@ class Tab:
         text, code = KEYS[key]
         for _ in range(times):
             for kind in ("keyDown", "keyUp"):
-                self.call(
-                    "Input.dispatchKeyEvent",
-                    type=kind,
-                    key=key,
-                    code=key,
-                    windowsVirtualKeyCode=code,
-                    text=text if kind == "keyDown" else "",
-                )
+                typed = text if kind == "keyDown" else ""
+                pressed = {"type": kind, "key": key, "code": key, "text": typed}
+                self.call("Input.dispatchKeyEvent", **pressed, windowsVirtualKeyCode=code)
 
     def type(self, text):
         self.call("Input.insertText", text=text)
 
     def shape(self, *, width=1360, height=900, dark=False, media=""):
-        self.call(
-            "Emulation.setDeviceMetricsOverride",
-            width=width,
-            height=height,
-            deviceScaleFactor=1,
-            mobile=False,
-        )
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.call("Emulation.setDeviceMetricsOverride", **metrics)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", media=media, features=[scheme])
 
