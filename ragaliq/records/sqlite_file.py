@@ -121,11 +121,7 @@ CREATE TABLE records (
 
 
 def _make_tables(connection: sqlite3.Connection) -> None:
-    """Make the tables of a new store; does nothing to one that has them.
-
-    Raises:
-        DatasetError: The file is something else, or was written by a later version.
-    """
+    """Make the tables of a new store; does nothing to one that has them."""
     if _version(connection) == SCHEMA_VERSION:
         return
     # Several processes may open a new file at the same time: one makes them, the others wait here.
@@ -142,16 +138,10 @@ def _make_tables(connection: sqlite3.Connection) -> None:
         raise
 
 
-def require_readable(connection: sqlite3.Connection) -> int:
-    """The form of a store that is only read.
-
-    Raises:
-        DatasetError: It is not a store, or of a later version.
-    """
-    version = _version(connection)
-    if version == 0:
+def require_readable(connection: sqlite3.Connection) -> None:
+    """Refuse a file that is not a store, is empty, or of a later version."""
+    if not _version(connection):
         raise DatasetError("the file is empty: nothing has been stored in it yet")
-    return version
 
 
 def _version(connection: sqlite3.Connection) -> int:
@@ -386,16 +376,12 @@ def store_error(error: Exception, path: Path) -> StoreError:
     """The failure in words; names the file and nothing that is in it."""
     if isinstance(error, StoreError):
         return error
-    kind, words = _failure(error)
+    kind, words = failure(error)
     return StoreError(f"{path}: {words}", kind=kind, permanent=kind in _PERMANENT)
 
 
-def words_for(error: Exception) -> str:
-    """What is wrong, in words."""
-    return _failure(error)[1]
-
-
-def _failure(error: Exception) -> tuple[str, str]:
+def failure(error: Exception) -> tuple[str, str]:
+    """The kind of what is wrong, and the words for it."""
     if isinstance(error, DatasetError):
         return "not_a_store", str(error)
     if isinstance(error, OSError):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import sqlite3
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import datetime
@@ -21,11 +20,11 @@ from ragaliq.records.record import EvaluationRecord
 from ragaliq.records.sqlite_file import (
     Location,
     WriterConnection,
+    failure,
     parse_location,
     parse_options,
     require_readable,
     store_error,
-    words_for,
 )
 
 logger = logging.getLogger(__name__)
@@ -191,25 +190,22 @@ def _stored(connection: sqlite3.Connection, record: EvaluationRecord, text: str)
     Returns:
         False, and nothing of it is stored, where a value does not fit a column.
     """
-    run, usage, results = record.run, record.usage, record.results
-    row = {
+    run, results = record.run, record.results
+    row = run.model_dump(
+        include={"run_id", "pipeline", "framework", "session_id", "sampling_probability"}
+    ) | {
         "evaluation_id": record.evaluation_id,
-        "run_id": run.run_id,
         "case_id": record.case_id,
-        "pipeline": run.pipeline,
-        "framework": run.framework,
         "trace_id": run.target.trace_id if run.target else None,
         "span_id": run.target.span_id if run.target else None,
-        "session_id": run.session_id,
-        "sampling_probability": run.sampling_probability,
         "created_at": record.created_at,
         "measured": sum(result.is_measured for result in results.values()),
-        "tokens": usage.total_tokens,
-        "cost_usd": usage.cost_usd,
+        "tokens": record.usage.total_tokens,
+        "cost_usd": record.usage.cost_usd,
     }
     metrics = []
     for name, result in results.items():
-        counts = Counter(claim.verdict for claim in result.claims)
+        verdicts = [claim.verdict for claim in result.claims]
         metrics.append(
             (
                 record.evaluation_id,
@@ -221,7 +217,7 @@ def _stored(connection: sqlite3.Connection, record: EvaluationRecord, text: str)
                 result.higher_is_better,
                 result.judge,
                 result.model,
-                *(counts[verdict] for verdict in _VERDICTS),
+                *map(verdicts.count, _VERDICTS),
                 run.weight(name),
             )
         )
@@ -368,16 +364,7 @@ def read_scores(
 ) -> Iterator[StoredScore]:
     """Measured scores of a store in the order of time; much faster than whole records.
 
-    Args:
-        location: `sqlite:///path` or a path.
-        since: Evaluated then or later.
-        until: Evaluated before then.
-        pipeline: Of this pipeline.
-        metric: Of this metric.
-
-    Raises:
-        ConfigurationError: A time has no time zone.
-        DatasetError: The file is missing, or is not a store that this version can read.
+    Takes and raises what `read_records` does.
     """
     values = {
         "since": seconds_of(since),
@@ -424,7 +411,7 @@ def _open_store(location: Location) -> Iterator[sqlite3.Connection]:
         with closing(_connect(path)) as connection:
             yield connection
     except sqlite3.Error as error:
-        raise DatasetError(f"{path}: {words_for(error)}") from error
+        raise DatasetError(f"{path}: {failure(error)[1]}") from error
 
 
 def _connect(path: Path) -> sqlite3.Connection:
