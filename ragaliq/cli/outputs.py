@@ -32,10 +32,6 @@ class Outputs:
         reads: The command's inputs, by what the user knows them as.
         resume: Whether the results file that is there is continued.
         summary: Where the figures go.
-
-    Raises:
-        ConfigurationError: A name does not say the form, there are two results files, a file would
-            be written over that is read, or what is to happen to earlier results is not clear.
     """
 
     def __init__(

@@ -97,10 +97,6 @@ class BackendReader(TraceReader):
         running: Traces of the last reading whose first span has not arrived yet.
         pipelines: How many runs each has, scored or not.
         window: Unix times in seconds between which they began; None for no limit.
-
-    Raises:
-        ConfigurationError: The address has another form, or a key is missing.
-        DatasetError: The product cannot be asked, or has no such project.
     """
 
     def __init__(
@@ -162,11 +158,7 @@ class BackendReader(TraceReader):
         self.scored, self.unscored = len(self._targets) - len(left), len(self._unscored)
 
     def annotated(self) -> Iterator[tuple[RAGTestCase, list[Annotation]]]:
-        """The runs that people annotated, scored or not, with what each of them said.
-
-        Raises:
-            DatasetError: The product cannot be asked.
-        """
+        """The runs that people annotated, scored or not, with what each of them said."""
         try:
             targets = [target for target, _ in self._targets.values()]
             found = run_sync(self._annotations(targets))

@@ -33,11 +33,7 @@ _FIELD_OF = {alias: field for field, aliases in FIELDS.items() for alias in alia
 
 
 def require_known(fields: Mapping[str, str], *, argument: str = "fields") -> None:
-    """Check that cases have the fields that a user names; `argument` is for the message.
-
-    Raises:
-        ConfigurationError: One is for a field that cases do not have.
-    """
+    """Check that cases have the fields that a user names; `argument` is for the message."""
     for field in fields:
         if field not in FIELDS:
             meant = recognised(field)
@@ -287,9 +283,6 @@ def case_of(row: Row, own_names: Mapping[str, str]) -> RAGTestCase:
 
     A row without an id is called `row` and its number, so that the same file gives the same ids. A
     blank question or answer is an empty text.
-
-    Raises:
-        RowError: A field is missing or wrong; the message names it and quotes no text.
     """
     found, rest = _fields_of(row, own_names)
     where = row.where
@@ -457,11 +450,7 @@ class CaseReader:
 
 
 def require_new(case_id: str, where: str, seen: dict[bytes, str]) -> None:
-    """Refuse a second case of one id.
-
-    Raises:
-        RowError: `seen`, which takes it in, has it already.
-    """
+    """Refuse a second case of one id."""
     # Eight bytes an id and not the id itself: a file may have many millions of them.
     key = blake2b(case_id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     if key in seen:

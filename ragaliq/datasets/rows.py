@@ -78,12 +78,7 @@ _ADVICE = "save the file as UTF-8, or name its encoding (--encoding cp1252)"
 
 @contextmanager
 def _open_text(path: Path, encoding: str | None) -> Iterator[TextIO]:
-    """The file's text with its own line ends; see `_require_decoded`.
-
-    Raises:
-        ConfigurationError: There is no such encoding.
-        DatasetError: It is written in another encoding, is no text, or no valid gzip file.
-    """
+    """The file's text with its own line ends; see `_require_decoded`."""
     is_gzip = path.suffix.lower() == ".gz"
     with cast("io.BufferedReader", gzip.open(path)) if is_gzip else path.open("rb") as file:
         try:
@@ -139,11 +134,7 @@ _NUMBERED = re.compile(
 
 
 def csv_rows(path: Path, encoding: str | None) -> Iterator[Row | RowError]:
-    """The rows of a file; columns such as `context_1`, `context_2` make one list.
-
-    Raises:
-        DatasetError: There is no usable header, or the file is not UTF-8 or not CSV.
-    """
+    """The rows of a file; columns such as `context_1`, `context_2` make one list."""
     # The module's own limit, 128 KiB, is shorter than some contexts.
     csv.field_size_limit(MAX_LINE)
     with _open_text(path, encoding) as file:
@@ -214,11 +205,7 @@ def _csv_row(header: Sequence[str], cells: Sequence[str], number: int, line: int
 
 
 def json_rows(path: Path, encoding: str | None) -> Iterator[Row | RowError]:
-    """The rows of a file.
-
-    Raises:
-        DatasetError: It is not JSON, or holds no list of objects.
-    """
+    """The rows of a file."""
     text = _whole(path, encoding, at_most=MAX_JSON)
     if not text.strip():
         return
@@ -235,12 +222,7 @@ def json_rows(path: Path, encoding: str | None) -> Iterator[Row | RowError]:
 
 
 def parse_json(text: str) -> Any:
-    """The value a text holds.
-
-    Raises:
-        json.JSONDecodeError: It is not JSON.
-        DatasetError: It is nested too deeply, holds a key twice, or a number no computer can.
-    """
+    """The value a text holds."""
     try:
         return json.loads(text, object_pairs_hook=_object)
     except json.JSONDecodeError:
@@ -260,11 +242,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def rows_in(value: Any) -> Iterator[Row | RowError]:
-    """The rows of a document that has been read.
-
-    Raises:
-        DatasetError: It holds no list of objects.
-    """
+    """The rows of a document that has been read."""
     if isinstance(value, dict):
         lists = [
             held
@@ -327,12 +305,7 @@ _BATCH_ROWS = 1024
 
 
 def parquet_rows(path: Path, _: str | None) -> Iterator[Row | RowError]:
-    """The rows of a table.
-
-    Raises:
-        ConfigurationError: pyarrow is not installed.
-        DatasetError: It is no Parquet file, or a value of it cannot be read.
-    """
+    """The rows of a table."""
     try:
         import pyarrow as pa
         from pyarrow import parquet
@@ -363,12 +336,7 @@ def parquet_rows(path: Path, _: str | None) -> Iterator[Row | RowError]:
 
 
 def yaml_rows(path: Path, encoding: str | None) -> Iterator[Row | RowError]:
-    """The rows of a file.
-
-    Raises:
-        ConfigurationError: PyYAML is not installed.
-        DatasetError: It is not plain YAML, or holds no list of mappings.
-    """
+    """The rows of a file."""
     text = _whole(path, encoding, at_most=MAX_YAML)
     try:
         import yaml
@@ -438,11 +406,7 @@ _SUFFIXES: dict[str, Format] = {
 
 
 def format_of(path: Path) -> Format:
-    """The format a file's name speaks of.
-
-    Raises:
-        DatasetError: None is known.
-    """
+    """The format a file's name speaks of."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] == ".gz":
         suffixes.pop()
@@ -465,10 +429,6 @@ def rows_of(
         path: The file.
         file_format: How it is written; by default from its name.
         encoding: Of a text; by default UTF-8, or what its first bytes show.
-
-    Raises:
-        ConfigurationError: There is no such format.
-        DatasetError: The file as a whole cannot be read; the message names it.
     """
     file_format = file_format or format_of(path)
     if file_format not in _READERS:

@@ -112,14 +112,10 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
 
 
 def _asked(marker: pytest.Mark | None) -> dict[str, Any]:
-    """What a `rag` marker says.
-
-    Raises:
-        ConfigurationError: It says something else than it can; another judge than was meant would
-            decide.
-    """
+    """What a `rag` marker says."""
     if marker is None:
         return {}
+    # Anything else is refused: another judge than was meant would decide.
     if marker.args or not marker.kwargs.keys() <= {"judge", "model"}:
         from ragaliq.errors import ConfigurationError
 

@@ -186,9 +186,6 @@ class RagSession:
         records: The same, evaluation by evaluation, as JSON for another process.
         sinks: Where results are stored.
         emitter: Where telemetry goes.
-
-    Raises:
-        ConfigurationError: `--ragaliq-max-cost` is not an amount.
     """
 
     def __init__(self, config: pytest.Config | None = None) -> None:
@@ -236,12 +233,7 @@ class RagSession:
             self._current.remove(chosen)
 
     def require_budget(self) -> None:
-        """Refuse to spend more.
-
-        Raises:
-            BudgetExceeded: The ceiling is reached.
-            ConfigurationError: There is a ceiling, but the judge's price is not known.
-        """
+        """Refuse to spend more."""
         cap = CostCap(self._max_cost, spent=self.summary.usage, option="--ragaliq-max-cost")
         if cap.is_reached:
             raise BudgetExceeded(

@@ -57,19 +57,11 @@ class SinkClient:
         return f"SinkClient({self._product!r}, {self.base_url!r})"
 
     async def post(self, path: str, content: object, **options: Any) -> Any:
-        """Post JSON and return what comes back, None where that is no JSON.
-
-        Raises:
-            SinkError: It was not accepted, and whether trying again can help.
-        """
+        """Post JSON and return what comes back, None where that is no JSON."""
         return await self._ask("POST", path, json=content, **options)
 
     async def get(self, path: str) -> Any:
-        """Fetch JSON.
-
-        Raises:
-            SinkError: It could not be had.
-        """
+        """Fetch JSON."""
         return await self._ask("GET", path)
 
     async def aclose(self) -> None:
@@ -158,12 +150,7 @@ class ProductSink(ABC):
         return f"{type(self).__name__}({self.client.base_url!r})"
 
     async def write(self, records: Sequence[EvaluationRecord]) -> None:
-        """Send the scores; one record that is refused does not keep the others from arriving.
-
-        Raises:
-            SinkError: Some were not delivered. A trouble that concerns the receiver as a whole ends
-                the round, so that a dead one is asked once and not once for each record.
-        """
+        """Send the scores; one record that is refused does not keep the others from arriving."""
         if self.many:
             try:
                 await self._send(records)
@@ -179,6 +166,7 @@ class ProductSink(ABC):
                 await self._send([record])
             except SinkError as error:
                 if error.kind not in _OF_ONE_RECORD:
+                    # The receiver's own trouble: a dead one is asked once, not for each record.
                     undelivered.extend(records[position:])
                     worst = error
                     break
@@ -218,9 +206,6 @@ def endpoint_of(product: str, explicit: str | None, variables: Mapping[str, str]
         explicit: What the user passed.
         variables: Environment variables in order of rank, each with what it stands for when it is
             missing: an empty string to look further, or the default address.
-
-    Raises:
-        ConfigurationError: It is not a web address, or holds a password.
     """
     candidates = [explicit, *(os.environ.get(name) or value for name, value in variables.items())]
     chosen = next((candidate for candidate in candidates if candidate), "")

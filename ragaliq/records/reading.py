@@ -31,10 +31,6 @@ def records_of(
         since: Evaluated then or later.
         until: Evaluated before then.
         pipeline: Of this pipeline; the empty string is that of runs without a name.
-
-    Raises:
-        ConfigurationError: A time has no time zone.
-        DatasetError: There is no such file, or it is neither a store nor a results file.
     """
     first, end = seconds_of(since), seconds_of(until)
     if isinstance(source, (str, os.PathLike)):
@@ -52,11 +48,7 @@ def records_of(
 
 
 def is_store(source: str | os.PathLike[str]) -> bool:
-    """Whether it is a store's address or file, rather than a results file.
-
-    Raises:
-        DatasetError: There is no such file.
-    """
+    """Whether it is a store's address or file, rather than a results file."""
     if os.fspath(source).startswith("sqlite:"):
         return True
     path = Path(source)

@@ -38,10 +38,6 @@ class ResultsFile:
         settings: How the results are made: JSON values by name. Where both have a mapping of
             `metrics`, those of the file may be a part of these.
         revised: Whether a line of a new file may replace an earlier one of the same run.
-
-    Raises:
-        DatasetError: The file is not a results file, was made under other settings, cannot be
-            written, or another run is writing it.
     """
 
     def __init__(
@@ -115,11 +111,7 @@ class ResultsFile:
         self.close()
 
     def append(self, record: EvaluationRecord) -> None:
-        """Add a result; once this returns, the end of the process does not lose it.
-
-        Raises:
-            DatasetError: The disk is full, or the file cannot be written for another reason.
-        """
+        """Add a result; once this returns, the end of the process does not lose it."""
         with file_errors(self.path):
             _write(self._file, record.model_dump_json().encode() + b"\n")
 
@@ -132,9 +124,6 @@ class ResultsFile:
 
         Returns:
             How many are not as they were.
-
-        Raises:
-            DatasetError: A line is broken, or the file cannot be written.
         """
         altered = sum(change(record) is not record for record in read_results_file(self.path))
         if altered:
@@ -158,11 +147,7 @@ class ResultsFile:
         self._file = kept._file
 
     def close(self) -> None:
-        """Close the file; what was appended outlives a loss of power too.
-
-        Raises:
-            DatasetError: The system could not write all of it.
-        """
+        """Close the file; what was appended outlives a loss of power too."""
         if self._file.closed:
             return
         if self._is_revised:
@@ -190,11 +175,7 @@ def _write(file: BinaryIO, data: bytes) -> None:
 
 
 def read_settings(path: str | Path) -> dict[str, Any]:
-    """How the results of a file were made.
-
-    Raises:
-        DatasetError: It is not a results file.
-    """
+    """How the results of a file were made."""
     with Path(path).open("rb") as file:
         settings: dict[str, Any] = _header_of(file.readline(), Path(path))["settings"]
     return settings
@@ -208,12 +189,7 @@ def _setting(value: object) -> str:
 
 
 def read_results_file(path: str | Path) -> Iterator[EvaluationRecord]:
-    """The results of a file, in the order they were written, in bounded memory.
-
-    Raises:
-        DatasetError: The file cannot be read, is not a results file, or a line of it is broken. A
-            last line that was cut short by a sudden end is skipped.
-    """
+    """The results of a file, in the order they were written, in bounded memory."""
     path = Path(path)
     with file_errors(path), path.open("rb") as file:
         header = _header_of(file.readline(), path)

@@ -26,11 +26,7 @@ _FORMS = "sqlite:///relative/path or sqlite:////absolute/path"
 
 
 def parse_location(location: Location) -> Path:
-    """The store's absolute path; a change of the working directory later does not move it.
-
-    Raises:
-        ConfigurationError: It does not have that form.
-    """
+    """The store's absolute path; a change of the working directory later does not move it."""
     if not isinstance(location, str) or "://" not in location:
         path = os.fspath(location)
     else:
@@ -50,9 +46,6 @@ def parse_options(location: Location, *known: str) -> dict[str, float]:
     Args:
         location: The address.
         *known: The names of the options there are.
-
-    Raises:
-        ConfigurationError: An option has another name, or no number.
     """
     if not isinstance(location, str) or "://" not in location:
         return {}
@@ -188,14 +181,7 @@ class WriterConnection:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """All of the block is stored, or nothing.
-
-        Raises:
-            sqlite3.Error: What went wrong; the next transaction opens the file again.
-            OSError: The file cannot be made.
-            DatasetError: The file is something else.
-            StoreError: The store cannot be used in this process.
-        """
+        """All of the block is stored, or nothing."""
         with self.reading() as connection:
             connection.execute("BEGIN IMMEDIATE")
             yield connection

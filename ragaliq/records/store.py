@@ -399,11 +399,7 @@ def read_scores(
 
 @contextmanager
 def _open_store(location: Location) -> Iterator[sqlite3.Connection]:
-    """A connection that can only read.
-
-    Raises:
-        DatasetError: The file is missing, or is not a store that this version can read.
-    """
+    """A connection that can only read."""
     path = parse_location(location)
     if not path.is_file():
         raise DatasetError(f"{path}: there is no store here")
@@ -440,11 +436,7 @@ def _checked(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def seconds_of(moment: Moment | None) -> float | None:
-    """The moment as Unix time.
-
-    Raises:
-        ConfigurationError: It has no time zone.
-    """
+    """The moment as Unix time."""
     if not isinstance(moment, datetime):
         return moment
     if moment.tzinfo is None:

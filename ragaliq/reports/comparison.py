@@ -53,10 +53,6 @@ def write_comparison(
         scores: Those rows.
         changes: The cases that are shown, in this order.
         more: How many further ones changed.
-
-    Raises:
-        ConfigurationError: jinja2 is not installed.
-        DatasetError: The page cannot be written.
     """
     page = template("comparison.html.j2", style=page_file("report.css")).render(
         version=__version__,

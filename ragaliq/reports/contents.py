@@ -91,9 +91,6 @@ def embedded_json(value: Any) -> str:
     """`value` as JSON in which `<`, `>`, `&`, U+2028 and U+2029 are escaped.
 
     So it can stand in a page without ending its script element.
-
-    Raises:
-        ValueError: A number is NaN or infinite, which JSON cannot hold.
     """
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.translate(_ESCAPES)

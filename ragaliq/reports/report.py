@@ -179,11 +179,7 @@ def page_file(name: str) -> str:
 
 
 def template(name: str, *, style: str, script: str = "") -> Template:
-    """A page's template, with its style sheet, its script and the policy that allows them.
-
-    Raises:
-        ConfigurationError: jinja2 is not installed.
-    """
+    """A page's template, with its style sheet, its script and the policy that allows them."""
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ModuleNotFoundError:

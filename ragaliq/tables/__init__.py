@@ -306,11 +306,7 @@ _JUDGES: dict[tuple[object, ...], LLMJudge] = {}
 def judge_of_process(
     judge: JudgeSpec | str, *, model: str | None, calibration: CalibrationSpec | None
 ) -> LLMJudge:
-    """The judge that is meant, the same for the same words; a judge that is given, as it is.
-
-    Raises:
-        ConfigurationError: See `resolve_judge`.
-    """
+    """The judge that is meant, the same for the same words; a judge that is given, as it is."""
     if not isinstance(judge, str) or not isinstance(calibration, str | Path | None):
         return resolve_judge(judge, model=model, calibration=calibration)
     written = None  # when the calibration was: a new one makes another judge
