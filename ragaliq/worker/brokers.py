@@ -13,8 +13,8 @@ import asyncio
 import os
 import socket
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from logging import LogRecord, getLogger
 from typing import Any, ClassVar
@@ -69,8 +69,11 @@ class Broker(ABC):
     ) -> None:
         self.queue, self.retry, self.dead = queue, f"{queue}.retry", f"{queue}.dead"
         self.timeout, self.concurrency, self.hold = timeout, concurrency, hold
+        from faststream import AckPolicy
+
         self.native: Any = self._native(
             url,
+            ack_policy=AckPolicy.MANUAL,
             # The whole message goes to the handler, which reads it by itself.
             decoder=_whole_message,
             apply_types=False,
@@ -119,11 +122,9 @@ class Broker(ABC):
         """Acknowledge a message, which removes it."""
         await message.ack()
 
-    @asynccontextmanager
     @abstractmethod
-    async def dead_messages(self) -> AsyncIterator[list[DeadMessage]]:
-        """Open, and give the dead letters; those that are not removed inside stay."""
-        yield []
+    async def dead_messages(self) -> list[DeadMessage]:
+        """Open, and give the dead letters; those that are not removed stay."""
 
 
 async def _whole_message(message: Any) -> Any:
@@ -143,7 +144,6 @@ class _Redis(Broker):
         return RedisBroker(url, parser=_field, **options)
 
     def subscribe(self, fresh: Handler, again: Handler) -> None:
-        from faststream import AckPolicy
         from faststream.redis import StreamSub
 
         stream = partial(
@@ -154,12 +154,9 @@ class _Redis(Broker):
             polling_interval=min(1000, int(self.hold * 100)),
             max_records=1,  # what a worker holds and has not begun waits for it
         )
-        manual, held = AckPolicy.MANUAL, stream(min_idle_time=int(self.hold * 1000))
-        new = self.native.subscriber(
-            stream=stream(), max_workers=self.concurrency, ack_policy=manual
-        )
-        new(fresh)
-        self.native.subscriber(stream=held, ack_policy=manual)(again)
+        self.native.subscriber(stream=stream(), max_workers=self.concurrency)(fresh)
+        held = stream(min_idle_time=int(self.hold * 1000))
+        self.native.subscriber(stream=held)(again)
 
     async def connect(self) -> None:
         from redis.exceptions import ResponseError
@@ -188,11 +185,10 @@ class _Redis(Broker):
         async with (await self.native.connect()).pipeline() as both:
             await both.xdel(self.queue, entry).xack(self.queue, self.queue, entry).execute()
 
-    @asynccontextmanager
-    async def dead_messages(self) -> AsyncIterator[list[DeadMessage]]:
+    async def dead_messages(self) -> list[DeadMessage]:
         await self.open()
         client = await self.native.connect()
-        yield [
+        return [
             (fields.get(b"job", b""), partial(client.xdel, self.dead, entry))
             for entry, fields in await client.xrange(self.dead)
         ]
@@ -223,13 +219,12 @@ class _Rabbit(Broker):
         return RabbitQueue(name, queue_type=QueueType.QUORUM, durable=True, arguments=arguments)
 
     def subscribe(self, fresh: Handler, again: Handler) -> None:
-        from faststream import AckPolicy
         from faststream.rabbit import Channel
 
         # The queue of those that come back first: new messages may be moved there at once.
-        manual, one = AckPolicy.MANUAL, Channel(prefetch_count=1)
-        self.native.subscriber(self._queue(self.retry), channel=one, ack_policy=manual)(again)
-        self.native.subscriber(self._queue(self.queue), ack_policy=manual)(fresh)
+        alone = Channel(prefetch_count=1)
+        self.native.subscriber(self._queue(self.retry), channel=alone)(again)
+        self.native.subscriber(self._queue(self.queue))(fresh)
 
     async def connect(self) -> None:
         await self.native.connect()
@@ -249,8 +244,7 @@ class _Rabbit(Broker):
         count = raw.headers.get("x-delivery-count", int(bool(raw.redelivered)))
         return 1 + (count if isinstance(count, int) else 0)
 
-    @asynccontextmanager
-    async def dead_messages(self) -> AsyncIterator[list[DeadMessage]]:
+    async def dead_messages(self) -> list[DeadMessage]:
         from aiormq.exceptions import ChannelLockedResource
         from faststream.rabbit import RabbitQueue
 
@@ -268,12 +262,8 @@ class _Rabbit(Broker):
         taken = []
         while (message := await queue.get(fail=False)) is not None:
             taken.append(message)
-        try:
-            yield [(each.body, each.ack) for each in taken]
-        finally:
-            for each in taken:
-                if not each.processed:
-                    await each.nack()
+        # Those that are not acknowledged return to the queue with the end of the connection.
+        return [(each.body, each.ack) for each in taken]
 
 
 class _Nats(Broker):
@@ -297,7 +287,6 @@ class _Nats(Broker):
         return native
 
     def subscribe(self, fresh: Handler, again: Handler) -> None:
-        from faststream import AckPolicy
         from faststream.nats import PullSub
         from nats.js.api import ConsumerConfig
 
@@ -308,7 +297,6 @@ class _Nats(Broker):
                 durable="".join(c if c.isalnum() else "_" for c in subject),
                 config=ConsumerConfig(ack_wait=self.hold, max_ack_pending=10_000),
                 pull_sub=PullSub(batch_size=1, timeout=1.0),
-                ack_policy=AckPolicy.MANUAL,
                 max_workers=at_once,
             )(take)
 
@@ -323,8 +311,7 @@ class _Nats(Broker):
     async def deliveries(self, message: Any) -> int:
         return int(message.raw_message.metadata.num_delivered)
 
-    @asynccontextmanager
-    async def dead_messages(self) -> AsyncIterator[list[DeadMessage]]:
+    async def dead_messages(self) -> list[DeadMessage]:
         from nats.js.errors import NotFoundError, ServerError
 
         await self.open()
@@ -347,7 +334,7 @@ class _Nats(Broker):
                 found = await stream.get_msg(name, seq=number + 1, subject=self.dead, next=True)
                 number = found.seq
                 taken.append((found.data or b"", partial(discard, number)))
-        yield taken
+        return taken
 
 
 class _Kafka(Broker):
@@ -369,7 +356,6 @@ class _Kafka(Broker):
         return KafkaBroker(parts.netloc.split(","), **options)
 
     def subscribe(self, fresh: Handler, again: Handler) -> None:  # noqa: ARG002 - nothing counts
-        from faststream import AckPolicy
 
         self.native.subscriber(
             self.queue,
@@ -377,7 +363,6 @@ class _Kafka(Broker):
             auto_offset_reset="earliest",
             max_workers=self.concurrency,
             max_poll_interval_ms=int(self.hold * 1000),
-            ack_policy=AckPolicy.MANUAL,
         )(fresh)
 
     async def connect(self) -> None:
@@ -386,13 +371,11 @@ class _Kafka(Broker):
     async def publish(self, body: bytes, to: str) -> None:
         await self.native.publish(body, topic=to)
 
-    @asynccontextmanager
-    async def dead_messages(self) -> AsyncIterator[list[DeadMessage]]:
+    async def dead_messages(self) -> list[DeadMessage]:
         raise ConfigurationError(
             f"Kafka keeps dead letters in the topic {self.dead} for as long as the topic is set "
             "to; read them with Kafka's own tools"
         )
-        yield []
 
 
 _KINDS: dict[str, type[Broker]] = {

@@ -85,9 +85,9 @@ async def _opened(
 ) -> AsyncIterator[tuple[Broker, _Found]]:
     broker = broker_at(url, queue=queue)
     try:
-        async with broker.dead_messages() as messages:
-            found = [(_letter(envelope), discard) for envelope, discard in messages]
-            yield broker, [each for each in found if job_id in (None, each[0].job_id)]
+        messages = await broker.dead_messages()
+        found = [(_letter(envelope), discard) for envelope, discard in messages]
+        yield broker, [each for each in found if job_id in (None, each[0].job_id)]
     except RagaliqError:
         raise
     except Exception as error:  # noqa: BLE001 - client libraries have errors of every class

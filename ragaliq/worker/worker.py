@@ -99,9 +99,9 @@ class Worker:
     async def _take(self, message: Any, *, deliveries: int) -> None:
         body = self._broker.body(message)
         try:
-            job = await self._read(body, deliveries)
+            job = read_message(body)
             waited = max(0.0, time.time() - job.published_at)
-            outcome = await self._outcome_of(job)
+            outcome = await self._outcome_of(job, deliveries)
             if outcome == "requeued":
                 await self._broker.publish(body, self._broker.queue)
             self._count(outcome, waited=None if outcome == "requeued" else waited)
@@ -122,20 +122,7 @@ class Worker:
             )
         await self._broker.done(message)
 
-    async def _read(self, body: bytes, deliveries: int) -> JobMessage:
-        job = read_message(body)
-        if unknown := set(job.metrics) - self._metrics:
-            raise MessageRefusedError(
-                "unknown_metric", f"{len(unknown)} metrics unknown to the worker"
-            )
-        is_suspect = deliveries > self._settings.max_deliveries
-        if is_suspect and not await self._scorer.is_recorded(job.run, set(job.metrics)):
-            raise MessageRefusedError(
-                "crashed", f"given to workers {deliveries - 1} times, none of which finished it"
-            )
-        return job
-
-    async def _outcome_of(self, job: JobMessage) -> str:
+    async def _outcome_of(self, job: JobMessage, deliveries: int) -> str:
         """What became of a job.
 
         Raises:
@@ -146,7 +133,9 @@ class Worker:
         try:
             async with asyncio.timeout(self._settings.time_limit) as limit:
                 self._at_hand.add(limit)
-                return await self._judged(job)
+                return await self._judged(job, deliveries)
+        except MessageRefusedError:
+            raise
         except BudgetExceeded:
             self._complaints.once(
                 "over_budget", "jobs are not judged: the budget is used up; counted only"
@@ -168,13 +157,19 @@ class Worker:
         finally:
             self._at_hand.discard(limit)
 
-    async def _judged(self, job: JobMessage) -> str:
+    async def _judged(self, job: JobMessage, deliveries: int) -> str:
         run, metrics = job.evaluated_run(), set(job.metrics)
+        if unknown := metrics - self._metrics:
+            raise MessageRefusedError("unknown_metric", f"{len(unknown)} of its metrics")
         # Of two deliveries of one job at the same time, the second one waits for the record.
         record_id = self._scorer.record_id(run, metrics)
         async with self._turns.setdefault(record_id, asyncio.Lock()):
             if await self._scorer.is_recorded(run, metrics):
                 return "already_recorded"
+            if deliveries > self._settings.max_deliveries:
+                raise MessageRefusedError(
+                    "crashed", f"given to workers {deliveries - 1} times, none of which finished it"
+                )
             lag = max(0.0, time.time() - run.ended_at)
             await self._scorer.score(job.case, run, metrics=metrics, lag=lag)
             return "evaluated"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import asynccontextmanager
 from types import SimpleNamespace
 
 import pytest
@@ -46,9 +45,8 @@ class InMemory(Broker):
     async def done(self, message):
         self.acknowledged.append(message.body)
 
-    @asynccontextmanager
     async def dead_messages(self):
-        yield []
+        return []
 
     @property
     def reasons(self):
