@@ -6,9 +6,6 @@ import functools
 from typing import TYPE_CHECKING, Any, Literal
 
 import anthropic
-
-# For the price of the first reply: loading it takes 0.2 s, which that reply should not wait for.
-import genai_prices  # noqa: F401
 from anthropic.types import Message, OutputConfigParam, TextBlockParam, Usage
 from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
 from pydantic import BaseModel

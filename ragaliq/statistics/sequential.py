@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ragaliq.errors import ConfigurationError
-from ragaliq.statistics.checks import Bounds, require_count, require_share
+from ragaliq.statistics.checks import require_count, require_share
 from ragaliq.statistics.intervals import Estimate
 from ragaliq.statistics.sampling import WeightedSums
 
@@ -91,7 +91,6 @@ class ShiftTest:
         alpha: The chance of a false alarm, whatever the number of scores.
         tolerance: A move of less is none.
         starts: How often `start` may be called.
-        bounds: The lowest and highest score possible.
     """
 
     def __init__(
@@ -102,24 +101,21 @@ class ShiftTest:
         alpha: float = 0.05,
         tolerance: float = 0.02,
         starts: int = 28,
-        bounds: Bounds = (0.0, 1.0),
     ) -> None:
         require_share(alpha, name="alpha")
         require_count(starts, name="starts")
         if not 0.0 <= tolerance < 1.0:
             raise ConfigurationError(f"tolerance must be within [0, 1), got {tolerance}")
-        self.reference = reference.estimate(bounds=bounds, confidence=1.0 - alpha / 5.0)
-        self._bounds, self._heaviest, self._starts = bounds, heaviest, starts
-        self._tolerance = tolerance
+        self.reference = reference.estimate(confidence=1.0 - alpha / 5.0)
+        self._heaviest, self._starts, self._tolerance = heaviest, starts, tolerance
         self._alpha = alpha * 4.0 / 5.0
-        reach = bounds[1] - bounds[0]
-        # The scores that are bet on, on a scale from 0 to 1: below one, above the other.
+        # The scores that are bet on: below one, above the other.
         self._limits: dict[Direction, float] = {
-            "fell": (self.reference.low - bounds[0]) / reach - tolerance,
-            "rose": (bounds[1] - self.reference.high) / reach - tolerance,
+            "fell": self.reference.low - tolerance,
+            "rose": 1.0 - self.reference.high - tolerance,
         }
         self._usual = reference.weight / reference.n / heaviest
-        self._spread = max(_LEAST_SPREAD, reference.spread / reach**2)
+        self._spread = max(_LEAST_SPREAD, reference.spread)
         self._running: list[_Start] = []
 
     @property
@@ -147,13 +143,12 @@ class ShiftTest:
         self._running.append(_Start(bets))
 
     def add(self, score: float, weight: float = 1.0) -> None:
-        """Take in a score that stands for so many runs."""
-        share = (score - self._bounds[0]) / (self._bounds[1] - self._bounds[0])
+        """Take in a score, 0 to 1, that stands for so many runs."""
         counted = min(1.0, weight / self._heaviest)
         for each in self._running:
             each.sums.add(score, 1.0 / weight)
             for way, bet in each.bets.items():
-                height = share if way == "fell" else 1.0 - share
+                height = score if way == "fell" else 1.0 - score
                 bet.add(counted * (self._limits[way] - height))
 
     def shift(self) -> Shift | None:
@@ -174,17 +169,16 @@ class ShiftTest:
         return None
 
     def _shift(self, way: Direction, since: WeightedSums, e_value: float) -> Shift:
-        now, before = confidence_sequence(since, bounds=self._bounds), self.reference
+        now, before = confidence_sequence(since), self.reference
         # The parts are independent, and their lengths add up as squares do.
         below = math.hypot(now.value - now.low, before.high - before.value)
         above = math.hypot(now.high - now.value, before.value - before.low)
-        moved, reach = now.value - before.value, self._bounds[1] - self._bounds[0]
+        moved = now.value - before.value
         # The bet that was won has shown that the mean moved by more than the tolerance.
-        shown = -self._tolerance * reach if way == "fell" else self._tolerance * reach
         difference = Estimate(
             value=moved,
-            low=max(-reach, moved - below, shown if way == "rose" else -reach),
-            high=min(reach, moved + above, shown if way == "fell" else reach),
+            low=max(-1.0, moved - below, self._tolerance if way == "rose" else -1.0),
+            high=min(1.0, moved + above, -self._tolerance if way == "fell" else 1.0),
             method=now.method,
             n=now.n,
             effective_n=now.effective_n,
@@ -192,31 +186,27 @@ class ShiftTest:
         return Shift(direction=way, now=now, difference=difference, e_value=e_value)
 
 
-def confidence_sequence(
-    sums: WeightedSums, *, bounds: Bounds = (0.0, 1.0), tightest_at: float = 500.0
-) -> Estimate:
+_TIGHTEST_AT = 500.0  # scores, at which a confidence sequence is narrowest against other choices
+
+
+def confidence_sequence(sums: WeightedSums) -> Estimate:
     """The mean with a 95 % interval that holds at every moment, also one that was waited for.
 
     The asymptotic confidence sequence of Waudby-Smith, Arbour, Sinha, Kennedy & Ramdas 2024,
     Annals of Statistics 52(6), arXiv 2103.06476, theorem 2.2, with Kish's effective number of
     scores; approximate below some 50.
-
-    Args:
-        sums: The scores.
-        bounds: The lowest and highest score possible.
-        tightest_at: The number of scores at which it is narrowest against other choices.
     """
     alpha, n = 1.0 - 0.95, sums.effective_n
     twice = -2.0 * math.log(alpha)
-    rho = (twice + math.log(twice) + 1.0) / tightest_at
+    rho = (twice + math.log(twice) + 1.0) / _TIGHTEST_AT
     deviation = math.sqrt(max(sums.spread, _LEAST_SPREAD))
     reach = deviation * math.sqrt(
         2.0 * (n * rho + 1.0) / (n * n * rho) * math.log(math.sqrt(n * rho + 1.0) / alpha)
     )
     return Estimate(
         value=sums.mean,
-        low=max(bounds[0], sums.mean - reach),
-        high=min(bounds[1], sums.mean + reach),
+        low=max(0.0, sums.mean - reach),
+        high=min(1.0, sums.mean + reach),
         method="confidence_sequence",
         n=sums.n,
         effective_n=n,

@@ -77,8 +77,8 @@ def test_settings_out_of_range_are_refused(wrong):
 
 def test_a_confidence_sequence_is_that_of_its_theorem():
     sums = sums_of([0.0, 1.0] * 50)
-    estimate = confidence_sequence(sums, tightest_at=100.0)
-    rho = (-2 * math.log(0.05) + math.log(-2 * math.log(0.05)) + 1) / 100
+    estimate = confidence_sequence(sums)
+    rho = (-2 * math.log(0.05) + math.log(-2 * math.log(0.05)) + 1) / 500
     reach = 0.5 * math.sqrt(
         2 * (100 * rho + 1) / (100**2 * rho) * math.log(math.sqrt(100 * rho + 1) / 0.05)
     )

@@ -52,19 +52,15 @@ class ClaimScorer(Protocol):
 
     def count(self, text: str) -> int:
         """Tokens of a text."""
-        ...
 
     def taken(self, claim: str) -> int:
         """Tokens that a claim takes with all that the model adds to it."""
-        ...
 
     def score(self, pairs: Sequence[Pair]) -> Scores:
         """Score pairs."""
-        ...
 
     def fingerprint(self) -> str:
         """Changes with the model's parameters and with how it is asked."""
-        ...
 
 
 # What the outputs mean; refused where that would be a guess.

@@ -14,7 +14,7 @@ so that the third statement's verdict becomes the second's.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
 from ragaliq.core.printable import encodable
@@ -42,6 +42,16 @@ class JsonObject(dict[str, "JsonValue"]):
             if is_nested or self[key] != value:
                 self.disputed |= {key}
         self[key] = value
+
+
+def walk(value: JsonValue) -> Iterator[JsonValue]:
+    """A value and all that it holds, at any depth."""
+    pending = [value]
+    while pending:
+        value = pending.pop()
+        yield value
+        if isinstance(value, (list, dict)):
+            pending.extend(value.values() if isinstance(value, dict) else value)
 
 
 _QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "`": "`"}

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from ragaliq.core.results import Verdict
-from ragaliq.judges.parsing.json_reader import JsonObject, JsonValue, Reading
+from ragaliq.judges.parsing.json_reader import JsonObject, JsonValue, Reading, walk
 from ragaliq.judges.parsing.rows import Group, ReplyRow
 from ragaliq.judges.parsing.texts import leading_verdict
 
@@ -30,8 +30,6 @@ _NUMBER_KEYS = (
     "claim_id statement_id index statement_index claim_number statement_number index id number"
 ).split()
 _CHUNK_KEYS = "supporting_chunk_ids chunk_ids".split()
-
-_ROW_KEYS = frozenset((*_VERDICT_KEYS, *_STATEMENT_KEYS[:2]))
 
 _ID = re.compile(r"[a-z_ #-]{0,12}([0-9]{1,6})[.)]?", re.IGNORECASE)
 _FLOAT = re.compile(r"[01](?:\.0{0,9})?")
@@ -137,6 +135,7 @@ _LOST = re.compile(
     re.IGNORECASE,
 )
 _LIST_KEYS = "verdicts verdict final_verdicts labels judgements judgments".split()
+_ATTEMPT_KEYS = frozenset((*_VERDICT_KEYS, *_STATEMENT_KEYS[:2], *_LIST_KEYS))
 
 
 def json_groups(
@@ -179,17 +178,8 @@ def _told_apart(singles: list[ReplyRow], expected: int) -> list[Group]:
 
 def is_attempt(value: JsonValue) -> bool:
     """Whether a value was meant to hold verdicts, whatever became of them."""
-    pending = [value]
-    while pending:
-        value = pending.pop()
-        if isinstance(value, JsonObject):
-            keys = _fields_of(value).keys()
-            if not (_ROW_KEYS.isdisjoint(keys) and keys.isdisjoint(_LIST_KEYS)):
-                return True
-            pending.extend(value.values())
-        elif isinstance(value, list):
-            pending.extend(value)
-    return False
+    objects = (_fields_of(part).keys() for part in walk(value) if isinstance(part, JsonObject))
+    return any(not (_ATTEMPT_KEYS.isdisjoint(keys)) for keys in objects)
 
 
 def _groups(value: JsonValue) -> Iterator[tuple[Group, bool]]:

@@ -18,6 +18,7 @@ from ragaliq.judges.parsing.json_reader import (
     JsonValue,
     Reading,
     read_value,
+    walk,
 )
 from ragaliq.judges.parsing.json_rows import is_attempt, json_groups
 from ragaliq.judges.parsing.rows import Group, decided, settle, settle_values
@@ -171,16 +172,7 @@ def _candidates(
 
 def _is_clear(item: Reading) -> bool:
     """Whether no key was given twice with different values."""
-    pending = [item.value]
-    while pending:
-        value = pending.pop()
-        if isinstance(value, JsonObject):
-            if value.disputed:
-                return False
-            pending.extend(value.values())
-        elif isinstance(value, list):
-            pending.extend(value)
-    return True
+    return not any(isinstance(part, JsonObject) and part.disputed for part in walk(item.value))
 
 
 def _unwrapped(value: JsonValue, only: str | None) -> Iterator[JsonValue]:
