@@ -22,7 +22,7 @@ from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import DatasetError, JudgeError, JudgeResponseError
 from ragaliq.evaluators.alignment import Ground, SearchedText
 from ragaliq.evaluators.history import earlier_grounds, question_of, turns_of
-from ragaliq.judges.base import BatchingJudge, ClaimVerdict, LLMJudge
+from ragaliq.judges.base import BatchingJudge, ClaimVerdict, LLMJudge, limit_of
 from ragaliq.judges.language.refusals import is_refusal
 
 Strategy = Literal["batched", "per_claim", "single_pass"]
@@ -114,7 +114,7 @@ async def check_claims(
     batching = judge if isinstance(judge, BatchingJudge) and strategy != "per_claim" else None
     ground = Ground(case.context_texts, ids=case.chunk_ids)
     verifier = Verifier(judge, ground, policy=policy, batched=batching is not None)
-    answer = split_text(case.response, _limit(judge.max_answer_chars))
+    answer = split_text(case.response, limit_of(judge.max_answer_chars))
     fits = len(verifier.parts) == len(answer) == 1
     question = question_of(case, judge, policy) if case.history else case.query
     # Where the policy has an empty context judged, it is given to the judge like any other.
@@ -229,7 +229,7 @@ class Verifier:
         self._judge, self._ground, self.policy = judge, ground, policy
         self._batching = judge if batched and isinstance(judge, BatchingJudge) else None
         self._slots = asyncio.Semaphore(_CONCURRENT_CLAIMS)
-        self.parts = split_context(ground.texts, _limit(judge.max_context_chars))
+        self.parts = split_context(ground.texts, limit_of(judge.max_context_chars))
 
     async def decide_from(
         self, ground: Ground, claims: Sequence[str], positions: Sequence[int]
@@ -312,7 +312,7 @@ class Verifier:
         missing = list(range(len(claims)))
         for _ in range(2 if self.policy.missing_verdicts == "reask" else 1):
             if self._batching:
-                size = _limit(self._batching.max_claims) or len(missing)
+                size = limit_of(self._batching.max_claims) or len(missing)
                 for start in range(0, len(missing), size):
                     group = missing[start : start + size]
                     asked = [claims[i] for i in group]
@@ -355,12 +355,6 @@ class Verifier:
 
 def _undecided(missing: int, total: int) -> JudgeResponseError:
     return JudgeResponseError(f"the judge gave no verdict for {missing} of {total} claims")
-
-
-def _limit(limit: object) -> int | None:
-    """A judge's limit; None where it has none."""
-    # A MagicMock(spec=LLMJudge) answers any attribute with another mock.
-    return limit if isinstance(limit, int) and limit > 0 else None
 
 
 # --- Claim details ----------------------------------------------------------------------------

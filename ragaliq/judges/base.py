@@ -277,6 +277,12 @@ def _share_supported(verdicts: Sequence[ClaimVerdict], usage: JudgeUsage) -> Jud
     )
 
 
+def limit_of(limit: object) -> int | None:
+    """A judge's limit; None where it has none."""
+    # A MagicMock(spec=LLMJudge) answers any attribute with another mock.
+    return limit if isinstance(limit, int) and limit > 0 else None
+
+
 def digest_of(*parts: str | bytes) -> str:
     """Sixteen hex digits that depend on nothing but the parts and their order."""
     digest = blake2b(digest_size=8, person=b"ragaliq-judge")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from ragaliq.core.concurrency import run_all
 from ragaliq.core.evaluator import identity_of
@@ -21,6 +21,7 @@ from ragaliq.judges.base import (
     LLMJudge,
     VerdictsResult,
     digest_of,
+    limit_of,
     spent_before,
 )
 from ragaliq.judges.calibration import CalibratedJudge, Calibration, raw_support
@@ -119,9 +120,9 @@ class CascadeJudge(BatchingJudge):
         self.kind = last.kind
         self.default_metrics = last.default_metrics
         self.calibration = identity_of(self.first).calibration
-        limits = (_limit_of(each.max_context_chars) for each in (self.first, self.second))
+        limits = (limit_of(each.max_context_chars) for each in (self.first, self.second))
         self.max_context_chars = min((limit for limit in limits if limit), default=None)
-        self.max_answer_chars = _limit_of(self.first.max_answer_chars)
+        self.max_answer_chars = limit_of(self.first.max_answer_chars)
 
     @property
     def stages(self) -> tuple[LLMJudge, ...]:
@@ -225,7 +226,9 @@ class CascadeJudge(BatchingJudge):
     def _accepts(self, verdict: ClaimVerdict, context: str, claim: str) -> bool:
         if self.screening.by_judge:
             return not self.first.is_unsure(verdict)
-        return self.screening.accepts(verdict, self._draw("tie", context, claim))
+        support = round(raw_support(verdict), _DIGITS)
+        chance = self.screening.chance(support, round(verdict.confidence, _DIGITS))
+        return self._draw("tie", context, claim) >= chance
 
     def _draw(self, purpose: str, context: str, claim: str) -> float:
         """A number in [0, 1) that depends on claim, context and seed alone."""
@@ -249,22 +252,10 @@ def _stage_names(first: LLMJudge, second: LLMJudge) -> tuple[str, str]:
     return f"{names[0]}:{first.model}", f"{names[1]}:{second.model}"
 
 
-def _limit_of(limit: object) -> int | None:
-    # A MagicMock(spec=LLMJudge) answers any attribute with another mock.
-    return limit if isinstance(limit, int) and limit > 0 else None
-
-
 # --- Screening: which verdicts of the first judge are accepted --------------------------------
 
 _DIGITS = 4  # decimals a calibrated judge gives its probabilities
 _FEW = 20  # labelled claims; what fewer stand for is too small a part to refuse all for
-
-
-class _Labelled(NamedTuple):
-    support: float
-    certainty: float
-    claims: int
-    right: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -292,18 +283,8 @@ class Screening:
     escalated: float = 1.0
     accuracy: tuple[float, float, float] | None = None
 
-    def accepts(self, verdict: ClaimVerdict, draw: float) -> bool:
-        """Whether a calibrated verdict is taken.
-
-        Args:
-            verdict: Of the calibrated judge.
-            draw: The claim's own number in [0, 1), for claims that are equally certain.
-        """
-        support = round(raw_support(verdict), _DIGITS)
-        return draw >= self._chance(support, round(verdict.confidence, _DIGITS))
-
-    def _chance(self, support: float, certainty: float) -> float:
-        """How likely a claim is escalated."""
+    def chance(self, support: float, certainty: float) -> float:
+        """How likely a claim is escalated, 0 to 1; between the two, its own draw decides."""
         if self.band is not None:
             return float(self.band[0] <= support < self.band[1])
         if certainty == self.below:
@@ -317,10 +298,10 @@ class Screening:
             ConfigurationError: What would be accepted is not shown to be better than a guess.
         """
         accepted = right = 0.0
-        for row in _labelled(calibration):
-            kept = 1.0 - self._chance(row.support, row.certainty)
-            accepted += kept * row.claims
-            right += kept * row.right
+        for support, certainty, claims, agreed in _labelled(calibration):
+            kept = 1.0 - self.chance(support, certainty)
+            accepted += kept * claims
+            right += kept * agreed
         escalated = 1.0 - accepted / calibration.labels
         if accepted < 1.0:
             return replace(self, escalated=escalated)
@@ -368,9 +349,9 @@ def _screening(
     if band is not None:
         return Screening(band=band).checked(calibration)
     # The least certain claims first, until the share is reached.
-    counts: dict[float, int] = {}
-    for row in _labelled(calibration):
-        counts[row.certainty] = counts.get(row.certainty, 0) + row.claims
+    counts = Counter[float]()
+    for _, certainty, claims, _ in _labelled(calibration):
+        counts[certainty] += claims
     left = (_HALF if escalate is None else escalate) * calibration.labels
     for certainty, claims in sorted(counts.items()):
         if claims > left:
@@ -379,17 +360,17 @@ def _screening(
     return Screening().checked(calibration)
 
 
-def _labelled(calibration: Calibration) -> Iterator[_Labelled]:
-    """The labelled claims by their calibrated support, as the calibration keeps them."""
+def _labelled(calibration: Calibration) -> Iterator[tuple[float, float, int, int]]:
+    """Support, certainty, number and number of right ones of the labelled claims that are alike."""
     points = calibration.points
     for point, following in zip(points, (*points[1:], None), strict=True):
         claims = point.claims - (following.claims if following else 0)
         supported = point.supported - (following.supported if following else 0)
         support = round(point.at, _DIGITS)
         if support >= calibration.min_support:
-            yield _Labelled(support, support, claims, supported)
+            yield support, support, claims, supported
         else:
-            yield _Labelled(support, round(1.0 - support, _DIGITS), claims, claims - supported)
+            yield support, round(1.0 - support, _DIGITS), claims, claims - supported
 
 
 # --- Agreement --------------------------------------------------------------------------------
@@ -526,7 +507,7 @@ async def _ask(
     verdicts: dict[int, ClaimVerdict] = {}
     usage = JudgeUsage()
     if isinstance(judge, BatchingJudge):
-        size = _limit_of(judge.max_claims) or len(claims)
+        size = limit_of(judge.max_claims) or len(claims)
         for start in range(0, len(claims), max(1, size)):
             asked = claims[start : start + size]
             with spent_before(usage):

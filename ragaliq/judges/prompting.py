@@ -189,11 +189,7 @@ def delimit(tag: str, text: str) -> str:
 def delimit_list(tag: str, item_tag: str, ids: Iterable[object], texts: Sequence[str]) -> str:
     """Every text between tags that carry its id, and all of them between two outer tags.
 
-    Args:
-        tag: The outer tag.
-        item_tag: The tag of one text.
-        ids: One id for each text; ours, never the application's.
-        texts: What to enclose.
+    The ids are ours, never the application's.
     """
     suffix = _free_suffix((tag, item_tag), texts)
     outer, inner = tag + suffix, item_tag + suffix

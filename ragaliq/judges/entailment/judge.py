@@ -241,12 +241,6 @@ def windows_of(
 
     The last sentence of a window that more of the same chunk follows is repeated in the next one,
     since what is said there often goes on.
-
-    Args:
-        chunks: The texts.
-        count: How long a text is.
-        budget: How long a window may be.
-        joiner: Between sentences.
     """
     windows: list[ContextWindow] = []
     held: list[tuple[int, str, int]] = []

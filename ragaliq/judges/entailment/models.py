@@ -222,13 +222,7 @@ class Loaded(NamedTuple):
 
 
 class ModelScorer:
-    """Scores pairs with a model.
-
-    Args:
-        model: The model.
-        preset: How it is asked.
-        batch_size: Pairs scored at once.
-    """
+    """Scores pairs with a model."""
 
     finds_chunks = True
 

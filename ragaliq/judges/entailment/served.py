@@ -23,6 +23,7 @@ from ragaliq.judges.entailment.presets import Preset
 
 _AT_ONCE = 8
 _CHARACTERS_A_TOKEN = 3
+_TIMEOUT = 60.0  # seconds to wait for one reply
 
 
 class ServedScorer:
@@ -30,15 +31,6 @@ class ServedScorer:
 
     The context stands before the claim in every template. One request of those that share a context
     is sent first and the others after it, so that a server with prefix caching reads it once.
-
-    Args:
-        preset: What "yes" means, and where it stands in the reply.
-        request: The body of the request for a context and a claim.
-        base_url: Where the server is, such as `http://localhost:8000/v1`.
-        model: The model's name as the server knows it; by default its repository.
-        api_key: The server's key; by default none.
-        max_tokens: Tokens a request may have, at three characters each.
-        timeout: Seconds to wait for one reply.
 
     Raises:
         ConfigurationError: The address is none.
@@ -55,7 +47,6 @@ class ServedScorer:
         model: str | None,
         api_key: str | None,
         max_tokens: int | None,
-        timeout: float = 60.0,
     ) -> None:
         if not base_url.startswith(("http://", "https://")):
             raise ConfigurationError(
@@ -66,7 +57,7 @@ class ServedScorer:
         self.max_tokens = max_tokens or preset.max_tokens
         self._preset, self._url = preset, f"{base_url.rstrip('/')}/chat/completions"
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        self._request, self._timeout, self._headers = request, timeout, headers
+        self._request, self._headers = request, headers
         self._clients: dict[int, httpx2.Client] = {}
 
     def count(self, text: str) -> int:
@@ -112,7 +103,7 @@ class ServedScorer:
                 "and that it serves chat completions with log-probabilities"
             )
         except httpx2.TimeoutException:
-            failure = JudgeTimeoutError(f"{self.name} did not answer within {self._timeout:g} s")
+            failure = JudgeTimeoutError(f"{self.name} did not answer within {_TIMEOUT:g} s")
         except httpx2.HTTPError as error:
             failure = JudgeAPIError(
                 f"the server of {self.name} cannot be reached ({type(error).__name__})"
@@ -126,7 +117,7 @@ class ServedScorer:
         # A forked worker must not use its parent's connections.
         known = self._clients.get(os.getpid())
         if known is None:
-            made = httpx2.Client(timeout=self._timeout, headers=self._headers)
+            made = httpx2.Client(timeout=_TIMEOUT, headers=self._headers)
             known = self._clients.setdefault(os.getpid(), made)
         return known
 

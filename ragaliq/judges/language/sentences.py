@@ -75,11 +75,7 @@ _LONGEST_NUMBER = 4  # characters of it
 
 
 def detect_language(text: str) -> str:
-    """The language whose sentence rules fit, as an ISO 639-1 code; English when in doubt.
-
-    Args:
-        text: Any text; the first 2,000 characters decide.
-    """
+    """The language whose sentence rules fit, as an ISO 639-1 code; English when in doubt."""
     sample = text[:_SAMPLE]
     if not sample.isascii() and any(map(str.isalpha, _NOT_LATIN.findall(sample))):
         letters = sum(map(str.isalpha, sample))

@@ -166,11 +166,7 @@ _WRAPPED = re.compile(r"(\*\*|__|\*|_|\"|“)(?P<inside>[^*_\"“”]+)(?:\1|”
 
 
 def find_claims(answer: str) -> list[Span]:
-    """Where the claims of an answer stand: ranges, in order, none of them empty.
-
-    Args:
-        answer: Plain text or Markdown, in any language.
-    """
+    """Where the claims of an answer stand: ranges, in order, none of them empty."""
     language = detect_language(answer)
     claims: list[Span] = []
     for (start, end), is_row, is_title in _blocks(answer):

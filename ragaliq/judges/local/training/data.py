@@ -57,10 +57,6 @@ class Vocabulary(NamedTuple):
 def read_data(folder: Path, *, sets: Sequence[str] = SETS) -> dict[str, list[Labelled]]:
     """Read labelled claims.
 
-    Args:
-        folder: Holds `<set>.jsonl.gz` for every set.
-        sets: Which ones to read; all by default.
-
     Raises:
         DatasetError: A file is missing or not of the expected form.
     """
