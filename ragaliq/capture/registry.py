@@ -50,10 +50,6 @@ class FollowedRun(Protocol):
 R = TypeVar("R", bound=FollowedRun)
 
 
-class _PastSteps(set[Hashable]):
-    """Steps that are over, or were ignored."""
-
-
 class RunRegistry(Generic[R]):
     """The runs in progress of one handler.
 
@@ -97,7 +93,9 @@ class RunRegistry(Generic[R]):
         self._lock = threading.RLock()
         self._open: OrderedDict[Hashable, R] = OrderedDict()
         self.runs: dict[Hashable, R] = {}
-        self._past, self._before = _PastSteps(), _PastSteps()
+        # Steps that are over, or were ignored.
+        self._past: set[Hashable] = set()
+        self._before: set[Hashable] = set()
         self._next_sweep = self._clock() + self._sweep_every
         self._is_watched = False
 
@@ -145,7 +143,7 @@ class RunRegistry(Generic[R]):
         with self._lock:
             self._past.update(steps)
             if len(self._past) >= _PAST_STEPS:
-                self._past, self._before = _PastSteps(), self._past
+                self._past, self._before = set(), self._past
 
     def is_ignored(self, step: Hashable | None) -> bool:
         """Whether a step is below nothing that is followed: its run is over, or it was ignored.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import InitVar, dataclass, field
 from functools import lru_cache
 from sys import getsizeof
 from typing import Any
@@ -33,6 +34,7 @@ _sources = lru_cache(maxsize=256)(CaseSources)
 _NOT_FOUND = Found("", "")
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class RunLog:
     """The events of one run, and its case once it has ended.
 
@@ -60,44 +62,30 @@ class RunLog:
         has_fetched_texts: Whether texts of documents were fetched that the run only named.
     """
 
-    __slots__ = (
-        "_conversation",
-        "_events",
-        "_found",
-        "_said",
-        "_weighed",
-        "_weighed_events",
-        "answer",
-        "blocks",
-        "conversation",
-        "had_errors",
-        "has_fetched_texts",
-        "id",
-        "is_conversation",
-        "keeps_turns",
-        "metadata",
-        "parents",
-        "passages",
-        "question",
-        "tags",
-    )
+    root: InitVar[Step]
+    id: str = ""
+    parents: dict[Step, Step | None] = field(init=False)
+    keeps_turns: bool = False
+    is_conversation: bool = False
+    question: Found = _NOT_FOUND
+    answer: Found = _NOT_FOUND
+    passages: Passages | None = None
+    blocks: object = None
+    tags: Sequence[str] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    conversation: str = ""
+    had_errors: bool = False
+    has_fetched_texts: bool = False
+    _found: FoundContext | None = None
+    _conversation: tuple[Reader, Sequence[Any]] | None = None
+    _events: list[tuple[Any, ...]] = field(default_factory=list)
+    _said: set[int] = field(default_factory=set)
+    _weighed: dict[int, int] = field(default_factory=dict)
+    _weighed_events: int = 0
 
-    def __init__(self, root: Step, id: str = "") -> None:  # noqa: A002 - as a case's
-        self.id = id or str(root)
-        self.parents: dict[Step, Step | None] = {root: None}
-        self.keeps_turns = self.is_conversation = self.had_errors = self.has_fetched_texts = False
-        self.question = self.answer = _NOT_FOUND
-        self.passages: Passages | None = None
-        self.blocks: object = None
-        self.tags: Sequence[str] = ()
-        self.metadata: Mapping[str, Any] = {}
-        self.conversation = ""
-        self._found: FoundContext | None = None
-        self._conversation: tuple[Reader, Sequence[Any]] | None = None
-        self._events: list[tuple[Any, ...]] = []
-        self._said: set[int] = set()
-        self._weighed: dict[int, int] = {}
-        self._weighed_events = 0
+    def __post_init__(self, root: Step) -> None:
+        self.id = self.id or str(root)
+        self.parents = {root: None}
 
     # What happened
 

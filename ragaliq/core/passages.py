@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -26,11 +25,14 @@ def context_chunks(passages: Sequence[Passage]) -> list[str | ContextChunk]:
     for passage in passages:
         first.setdefault(passage.text, passage)
     # Pieces of one document often share its id, which then names none of them.
-    holders = Counter(passage.id for passage in first.values())
+    known: set[str | None] = set()
+    shared: set[str | None] = set()
+    for passage in first.values():
+        (shared if passage.id in known else known).add(passage.id)
     return [
         ContextChunk(
             text=text,
-            id=own_id if holders[own_id] == 1 else None,
+            id=None if own_id in shared else own_id,
             score=score,
             metadata=plain(metadata) if metadata else {},
         )

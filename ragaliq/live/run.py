@@ -11,6 +11,7 @@ import threading
 import time
 from collections import OrderedDict
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from ragaliq._private import is_loop_running
@@ -41,6 +42,7 @@ _KEPT = 1000
 _KEPT_BYTES = 64 * 2**20
 
 
+@dataclass(init=False, eq=False, repr=False, slots=True, weakref_slot=True)
 class OpenRun:
     """One run of the application, from its start to its outcome.
 
@@ -60,28 +62,12 @@ class OpenRun:
         is_done: Whether the worker will not touch it any more.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_ended",
-        "_engine",
-        "_framework",
-        "case",
-        "choice",
-        "decision",
-        "ended_at",
-        "is_done",
-        "is_pending",
-        "pipeline",
-        "priority",
-        "receipt",
-        "response_id",
-        "run_id",
-        "session_id",
-        "size",
-        "tally",
-        "target",
-    )
-
+    run_id: str
+    pipeline: str
+    tally: Tally
+    is_pending: bool
+    decision: Decision
+    receipt: Receipt | None
     case: RAGTestCase | RunLog
     target: SpanTarget | None
     session_id: str | None
@@ -90,6 +76,10 @@ class OpenRun:
     size: int
     choice: Choice
     priority: int
+    is_done: bool
+    _engine: Engine
+    _framework: Framework
+    _ended: threading.Lock
 
     def __init__(
         self,

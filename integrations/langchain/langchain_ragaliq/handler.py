@@ -50,16 +50,15 @@ _OWNERS: WeakKeyDictionary[Monitor, OrderedDict[int, int]] = WeakKeyDictionary()
 _OWNED_RUNS = 10_000
 
 
-def _parent_of(parent_id: UUID | None) -> int | None:
-    """The run that one happens in, if any.
+def _run_in_force() -> int | None:
+    """The run that one without a parent happens in, if any.
 
     Callbacks passed on by hand inside a LangGraph node start a run without a parent; the
     configuration in force still names the run it happens in.
     """
-    if parent_id is None:
-        config = var_child_runnable_config.get()
-        parent_id = getattr(config.get("callbacks"), "parent_run_id", None) if config else None
-    return None if parent_id is None else parent_id.int
+    config = var_child_runnable_config.get()
+    parent_id = getattr(config.get("callbacks"), "parent_run_id", None) if config else None
+    return parent_id.int if parent_id is not None else None
 
 
 class _Tracker:
@@ -98,8 +97,8 @@ class _Tracker:
 
     def part_started(self, run_id: UUID, parent_id: UUID | None) -> Run | None:
         """Note a run below a known one and return its root; None where there is none."""
-        run, parent = run_id.int, _parent_of(parent_id)
-        registry = self.registry
+        run, registry = run_id.int, self.registry
+        parent = parent_id.int if parent_id is not None else _run_in_force()
         root = registry.runs.get(parent)
         if root is None or (root.ticket is not None and is_suppressed()):
             return None
@@ -136,7 +135,7 @@ class _Tracker:
             if name.endswith(_EVALUATORS):
                 registry.ignore(run)
                 return
-        parent = _parent_of(parent_id)
+        parent = parent_id.int if parent_id is not None else _run_in_force()
         if parent is not None and registry.is_ignored(parent):
             registry.ignore(run)
             return
