@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import accumulate, product
 from typing import NamedTuple
 
 from rapidfuzz import fuzz
@@ -22,8 +22,9 @@ from ragaliq.core.concurrency import pause_if_due
 from ragaliq.core.results import EvidenceSpan, SupportSource
 from ragaliq.core.test_case import ChunkId
 
-CLAIM_CUTOFF = 75.0
-"""Least similarity, 0 to 100, at which a reworded claim counts as found in the answer."""
+# Least similarity (rapidfuzz's partial ratio), 0 to 100, at which a reworded claim counts as found
+# in the answer.
+_CLAIM_CUTOFF = 75.0
 
 # Characters of what is looked for word by word; nobody quotes more to prove a claim.
 _LONGEST_QUOTE = 20_000
@@ -134,15 +135,12 @@ class SearchedText:
 
     text: str
 
-    def locate(
-        self, claim: str, *, start: int = 0, cutoff: float = CLAIM_CUTOFF
-    ) -> tuple[int, int] | None:
+    def locate(self, claim: str, *, start: int = 0) -> tuple[int, int] | None:
         """Where a claim, or what is most like it, stands.
 
         Args:
             claim: What is looked for.
             start: Preferred start: a match from here on wins over an earlier one.
-            cutoff: Least similarity (rapidfuzz's partial ratio) of a fuzzy match, 0 to 100.
         """
         claim = claim.strip().strip(_QUOTATION_MARKS)
         if not claim:
@@ -157,7 +155,9 @@ class SearchedText:
                 return span
         match, size = None, len(self.text)
         if size <= _LONGEST_FUZZY and _SHORTEST_FUZZY <= len(claim) <= min(size, _LONGEST_CLAIM):
-            match = fuzz.partial_ratio_alignment(_lowered(claim), self._lower, score_cutoff=cutoff)
+            match = fuzz.partial_ratio_alignment(
+                _lowered(claim), self._lower, score_cutoff=_CLAIM_CUTOFF
+            )
         if match is None or match.dest_end <= match.dest_start:
             return None
         return match.dest_start, match.dest_end
@@ -179,14 +179,13 @@ class SearchedText:
         words = _words(quote)
         if not words:
             return None
-        index = self._index
-        from_word = bisect_left(index.starts, start)
-        begin = index.offsets[from_word] - 1 if from_word < len(index.offsets) else len(index.text)
-        at = index.text.find(f" {' '.join(word.text for word in words)} ", begin)
+        own, joined, offsets = self._index
+        from_word = bisect_left(own, start, key=lambda word: word.start)
+        at = joined.find(_joined(words), offsets[from_word] - 1)
         if at < 0:
             return None
-        first = bisect_left(index.offsets, at + 1)
-        begin, end = index.starts[first], index.ends[first + len(words) - 1]
+        first = bisect_left(offsets, at + 1)
+        begin, end = own[first].start, own[first + len(words) - 1].end
         # Take in what the quote has around its words, such as the point at its end.
         before, after = quote[: words[0].start], quote[words[-1].end :]
         begin -= len(before) if before and self.text.endswith(before, start, begin) else 0
@@ -194,31 +193,15 @@ class SearchedText:
         return begin, end
 
     @cached_property
-    def _index(self) -> _Index:
+    def _index(self) -> tuple[list[_Word], str, list[int]]:
+        """Its words, the same with blanks between them, where each begins there, and the end."""
         words = _words(self.text)
-        offsets, length = [], 1
-        for word in words:
-            offsets.append(length)
-            length += len(word.text) + 1
-        return _Index(
-            f" {' '.join(word.text for word in words)} ",
-            offsets,
-            [word.start for word in words],
-            [word.end for word in words],
-        )
+        offsets = accumulate((len(word.text) + 1 for word in words), initial=1)
+        return words, _joined(words), list(offsets)
 
     @cached_property
     def _lower(self) -> str:
         return _lowered(self.text)
-
-
-class _Index(NamedTuple):
-    """A text's words with one blank between them, and where each stands there and in the text."""
-
-    text: str
-    offsets: list[int]
-    starts: list[int]
-    ends: list[int]
 
 
 class _Word(NamedTuple):
@@ -245,6 +228,10 @@ def _words(text: str) -> list[_Word]:
         _Word(match.group().casefold().translate(_ALIKE), match.start(), match.end())
         for match in _WORD.finditer(text)
     ]
+
+
+def _joined(words: Sequence[_Word]) -> str:
+    return f" {' '.join(word.text for word in words)} "
 
 
 def _lowered(text: str) -> str:

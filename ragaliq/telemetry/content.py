@@ -7,7 +7,7 @@ them count as content; scores, verdicts, counts and ids do not.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -57,7 +57,6 @@ class ContentPolicy:
         *,
         capture_content: bool | None = None,
         redact: Redactor | None = None,
-        environ: Mapping[str, str] | None = None,
     ) -> ContentPolicy:
         """The policy from an explicit choice, else from the environment, else off.
 
@@ -72,9 +71,7 @@ class ContentPolicy:
             raise ConfigurationError(
                 f"redact must be a function of a text and its kind, got {type(redact).__name__}"
             )
-        said = {
-            k: v.strip().lower() for k, v in (os.environ if environ is None else environ).items()
-        }
+        said = {name: value.strip().lower() for name, value in os.environ.items()}
         if any(name.startswith(_HIDE_PREFIX) and value in _TRUE for name, value in said.items()):
             return cls(redact=redact)
         if capture_content is not None:

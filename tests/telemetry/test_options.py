@@ -1,5 +1,8 @@
 """What is emitted: as chosen, and as the span it is about was sampled."""
 
+import os
+from unittest import mock
+
 import pytest
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
@@ -120,7 +123,8 @@ OTEL = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 
 
 def modes(capture=None, **environ):
-    policy = ContentPolicy.resolve(capture_content=capture, environ=environ)
+    with mock.patch.dict(os.environ, environ):
+        policy = ContentPolicy.resolve(capture_content=capture)
     return policy.on_spans, policy.on_events
 
 

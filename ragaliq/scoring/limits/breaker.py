@@ -68,9 +68,7 @@ class Circuit:
     @property
     def refuses(self) -> bool:
         """Whether a run may not go to the judge now."""
-        if self._opened_at is None:
-            return False
-        return self._is_probing or self._clock() - self._opened_at < self._breaker.pause
+        return self._is_probing or self.state == "open"
 
     def enter(self) -> bool:
         """Note that a run goes to the judge; returns whether it is the probe."""
