@@ -552,19 +552,11 @@ class _Seen(NamedTuple):
         pass
 
 
-class _SeeingMonitor:
-    """A monitor that evaluates nothing."""
-
-    def begin(self, run_id: str, **run: Any) -> _Seen | None:
-        watched = _WATCHED.get()
-        return None if watched is None else _Seen(watched)
-
-    def sweep_later(self, delay: float, sweepable: object) -> bool:
-        return False
-
-
 class _Watcher(RagaliqSpanHandler):
-    """Listens while a guarded call is in progress, anywhere in the process."""
+    """Listens while a guarded call is in progress, anywhere in the process.
+
+    It is its own monitor, which evaluates nothing.
+    """
 
     if TYPE_CHECKING:
         _lock: threading.Lock
@@ -572,10 +564,19 @@ class _Watcher(RagaliqSpanHandler):
 
     def __init__(self) -> None:
         super().__init__(
-            _SeeingMonitor(),  # type: ignore[arg-type]
+            self,  # type: ignore[arg-type]
             covers=lambda _tags: _WATCHED.get() is not None,
         )
         vars(self).update(_lock=threading.Lock(), _calls=0)
+
+    def begin(self, run_id: str, **run: Any) -> _Seen | None:
+        """A run inside a guard; None for what is none's."""
+        watched = _WATCHED.get()
+        return None if watched is None else _Seen(watched)
+
+    def sweep_later(self, delay: float, sweepable: object) -> bool:
+        """Refuses: a call that never ends is given up with the caller that waits for it."""
+        return False
 
     def listen(self) -> None:
         """A guarded call begins."""

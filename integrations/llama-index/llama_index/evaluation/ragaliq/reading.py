@@ -446,21 +446,11 @@ def facts_of(said: Mapping[str, Any] | None) -> Facts:
     if unknown := sorted(str(key) for key in said if key not in _NAMES):
         raise TypeError(f"extract may return question, contexts and answer, not {unknown}")
     contexts = said.get("contexts")
+    listed = READER.listed([contexts] if isinstance(contexts, str) else contexts)
+    if listed is None and contexts is not None:
+        raise TypeError(f"contexts must be a list of texts or nodes, not {type(contexts).__name__}")
     return Facts(
         question=text_of(said.get("question")) or None,
-        context=None if contexts is None else _given_passages(contexts),
+        context=listed,
         answer=answer_of(said.get("answer")) or None,
     )
-
-
-def _given_passages(contexts: Any) -> list[Passage]:
-    items: Iterable[Any] = [contexts] if isinstance(contexts, str) else contexts
-    passages: list[Passage] = []
-    for item in items:
-        if isinstance(item, str):
-            passages.append(Passage(item))
-        elif isinstance(item, NodeWithScore | BaseNode):
-            passages += passages_of([item])
-        else:
-            raise TypeError(f"contexts must be texts or nodes, not {type(item).__name__}")
-    return passages

@@ -72,6 +72,7 @@ from ragaliq import (
     span_target,
 )
 from ragaliq.capture import (
+    Complaints,
     Explanation,
     Explanations,
     Found,
@@ -329,7 +330,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
         _runs: RunRegistry[_Run]
         _explained: Explanations
         _extract: Extract | None
-        _has_extract_failed: bool
+        _complaints: Complaints
         _covers: Callable[[Mapping[str, Any]], bool] | None
         _awaited: WeakValueDictionary[int, _Run]
         _ignored: dict[str, None]
@@ -363,7 +364,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
             _runs=RunRegistry(max_runs=max_runs, max_age=max_age, sweep_later=monitor.sweep_later),
             _explained=Explanations(logger),
             _extract=extract,
-            _has_extract_failed=False,
+            _complaints=Complaints(logger),
             _covers=covers,
             # Chat streams by their ids; the runs hold the streams, so that the ids stay theirs.
             _awaited=WeakValueDictionary(),
@@ -724,10 +725,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
             try:
                 facts = facts_of(self._extract(run.inputs, run.outputs))
             except Exception as error:  # noqa: BLE001 - the application's own code may do anything
-                if not self._has_extract_failed:
-                    vars(self)["_has_extract_failed"] = True
-                    name = type(error).__name__
-                    logger.warning("extract failed (%s); such runs are counted so", name)
+                self._complaints.add("extract failed", error, in_application=True)
                 self._discard(run, "extract_failed")
                 return
             except BaseException:
@@ -758,22 +756,12 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
                 run.ticket.discard(reason)
 
     def _fail(self, error: Exception, run: _Run | None = None) -> None:
-        """Count a mistake of ours, log the first, and give its run up.
+        """Count a mistake of ours and give its run up.
 
-        LlamaIndex drops whatever a handler raises without a word. The message of an exception may
-        quote the application's text: only its type and place are logged.
+        LlamaIndex drops whatever a handler raises without a word.
         """
         vars(self)["errors"] += 1
-        if self.errors == 1:
-            place = error.__traceback__
-            while place is not None and place.tb_next is not None:
-                place = place.tb_next
-            where = f"{place.tb_frame.f_code.co_filename}:{place.tb_lineno}" if place else "?"
-            logger.warning(
-                "a run could not be captured: %s at %s; later ones are only counted",
-                type(error).__name__,
-                where,
-            )
+        self._complaints.add("a run could not be captured", error, in_application=True)
         if run is not None:
             self._discard(run, "internal_error")
 
