@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from inspect import iscoroutinefunction
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from ragaliq.capture.run import RunLog
 from ragaliq.capture.texts import CONTEXT_KEYS, Found
@@ -255,10 +256,8 @@ class _Run:
         """The run's case, or the reason why there is none."""
         if reason := self._failure():
             return _traced(self._steps, reason=reason)
-        answer = self._own("answer") or self._answer()
-        question = self._own("question") or self._question()
-        log = self._log(question, answer)
-        reason = self._missing(question, log, answer)
+        log = self._log()
+        reason = self._missing(log)
         return _traced(
             self._steps, log=None if reason else log, reason=reason, model=self._last_model()
         )
@@ -370,9 +369,10 @@ class _Run:
 
     # Context
 
-    def _log(self, question: Found | None, answer: Found | None) -> RunLog | None:
-        """What the run held; None where nothing was looked for at all."""
-        question, answer = question or Found("", ""), answer or Found("", "")
+    def _log(self) -> RunLog:
+        """What the run held, with question and answer, empty where there are none."""
+        answer = self._own("answer") or self._answer() or Found("", "")
+        question = self._own("question") or self._question() or Found("", "")
         if self._is_llama_index:
             log = llama_index.log_of(self._steps)
         else:
@@ -395,28 +395,32 @@ class _Run:
         if isinstance(own, str):
             own = [own] if own.strip() else []
         log.passages = READER.listed(own)
-        is_llama_rag = self._is_llama_index and llama_index.is_rag(self._steps)
-        # A chain of LangChain's counts as RAG with no context, as its handler says.
-        is_chain = self._is_langchain and self._root.children and not self._is_loose
-        is_rag = log.has_retrieved or is_llama_rag or is_chain or log.passages is not None
-        return log if is_rag or log.found.passages else None
+        return log
 
     # Reasons
 
-    def _missing(self, question: Found | None, log: RunLog | None, answer: Found | None) -> str:
+    def _has_searched(self, log: RunLog) -> bool:
+        """Whether anything was looked for at all."""
+        # A chain of LangChain's counts as RAG with no context, as its handler says.
+        is_chain = self._is_langchain and self._root.children and not self._is_loose
+        is_llama_rag = self._is_llama_index and llama_index.is_rag(self._steps)
+        says_so = log.has_retrieved or log.passages is not None
+        return bool(says_so or is_chain or is_llama_rag or log.found.passages)
+
+    def _missing(self, log: RunLog) -> str:
         """The first reason why there is no case; empty if there is one."""
         root, steps = self._root, self._steps
-        passages = log.found.passages if log else ()
-        asked, said = question.text if question else "", answer.text if answer else ""
+        passages, has_searched = log.found.passages, self._has_searched(log)
+        asked, said = log.question.text, log.answer.text
         texts = (asked, said, *(passage.text for passage in passages))
         limits = frozenset().union(*(step.cut_at for step in steps))
         is_cut = any(step.is_cut for step in (root, *self._sources))
         hides_sources = any(not passage.text for passage in passages) or (
             not passages and any(step.is_hidden for step in self._sources)
         )
-        is_rag = log is not None and not (self._is_loose and not self._models)
+        is_rag = has_searched and not (self._is_loose and not self._models)
         # A model that called a tool was shown what that found, and neither is to be seen.
-        hides_calls = log is None and any(
+        hides_calls = not has_searched and any(
             step.is_hidden and "tool" in str(step.span.attributes.get(FINISH_REASONS)).lower()
             for step in self._models
         )
@@ -635,22 +639,9 @@ def _id(span: TraceSpan) -> str:
     return f"{span.trace_id}-{span.span_id}"
 
 
+# What is kept of a traced run in its case's metadata, so that results can name its span.
 _KEY = "trace"
-
-
-class _Origin(BaseModel):
-    """What is kept of a traced run in its case's metadata, so that results can name its span."""
-
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", hide_input_in_errors=True, from_attributes=True
-    )
-
-    target: SpanTarget
-    pipeline: str = ""
-    framework: str = ""
-    session_id: str | None = None
-    response_id: str | None = None
-    ended_at: float = 0.0
+_KEPT = ("target", "pipeline", "framework", "session_id", "response_id", "ended_at")
 
 
 def case_of(traced: TracedCase) -> RAGTestCase | None:
@@ -661,7 +652,8 @@ def case_of(traced: TracedCase) -> RAGTestCase | None:
     """
     if traced.log is None:
         return None
-    kept = _Origin.model_validate(traced).model_dump(mode="json", exclude_defaults=True)
+    run = RunInfo(run_id=traced.id, **{name: getattr(traced, name) for name in _KEPT})
+    kept = run.model_dump(mode="json", exclude_defaults=True, exclude={"run_id"})
     return traced.log.build().model_copy(update={"metadata": {_KEY: kept}})
 
 
@@ -675,14 +667,10 @@ def run_of(case: RAGTestCase, *, run_id: str, pipeline: str, ended_at: float = 0
         pipeline: The data set's name, where the case names none of its own.
         ended_at: Unix time in seconds, where the case is not from a trace.
     """
-    held: Any = case.metadata.get(_KEY)
-    if isinstance(held, Mapping):
-        try:
-            origin = _Origin.model_validate(dict(held)).model_dump()
-            origin |= {"run_id": run_id, "pipeline": origin["pipeline"] or pipeline}
-            return RunInfo.model_validate(origin)
-        except ValidationError:
-            pass  # metadata of somebody else's under the same name
+    held = case.metadata.get(_KEY)
+    if isinstance(held, Mapping) and "target" in held:
+        with suppress(ValidationError):  # metadata of somebody else's under the same name
+            return RunInfo.model_validate({"pipeline": pipeline, **held, "run_id": run_id})
     try:
         chance = float(case.metadata.get("sampling_probability", 1.0))
     except (TypeError, ValueError):
