@@ -410,7 +410,8 @@ class _Run:
     def _missing(self, log: RunLog) -> str:
         """The first reason why there is no case; empty if there is one."""
         root, steps = self._root, self._steps
-        passages, has_searched = log.found.passages, self._has_searched(log)
+        has_searched = self._has_searched(log)  # which the log says until its context is found
+        passages = log.found.passages
         asked, said = log.question.text, log.answer.text
         texts = (asked, said, *(passage.text for passage in passages))
         limits = frozenset().union(*(step.cut_at for step in steps))
