@@ -102,11 +102,8 @@ def cases(
 class _Answer(NamedTuple):
     """What is known of an answer before its texts are read again.
 
-    Attributes:
-        evaluation_id: Of its latest evaluation.
-        kinds: `failed`, `unsure` or both; else `passed` or `unscored`.
-        pipeline: Its pipeline.
-        probability: The chance it had of getting here.
+    Its `kinds` are `failed`, `unsure` or both; else `passed` or `unscored`. Its `probability` is
+    the chance it had of getting here.
     """
 
     evaluation_id: str

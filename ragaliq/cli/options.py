@@ -295,13 +295,7 @@ _NAMES = ("local", "claude", "openai", "entailment")
 
 
 class ChosenJudge(NamedTuple):
-    """A judge, and how it came to be chosen.
-
-    Attributes:
-        judge: Who decides.
-        variables: The environment variables that had a say in it.
-        calibration: The file of its calibration.
-    """
+    """A judge, the variables that had a say in it, and the file of its calibration."""
 
     judge: LLMJudge
     variables: tuple[str, ...] = ()
@@ -332,15 +326,9 @@ def choose_judge(
 ) -> ChosenJudge:
     """The judge that the options name, and where they are silent the environment.
 
-    Args:
-        name: As `--judge` has it.
-        model: As `--model` has it.
-        base_url: As `--base-url` has it.
-        calibration: As `--calibration` has it.
-        default: The judge where neither says one.
-        is_calibrated: Whether `RAGALIQ_CALIBRATION` counts: not where a judge is calibrated.
-        is_asked: False where nothing is sent to it: then it needs no key, and a
-            calibration for a cascade only, which asks less with one.
+    `RAGALIQ_CALIBRATION` counts where `is_calibrated`: not where a command has the judge
+    calibrated. Where nothing is sent to it (`is_asked`), it needs no key, and a calibration for a
+    cascade only, which asks less with one.
     """
     from ragaliq.scoring.settings import (
         ENV_CALIBRATION,

@@ -82,7 +82,17 @@ class Wanted:
         Results of cases that are gone stay in the file: they were paid for, and the cases may come
         back. They are not `in` this object.
         """
-        stale, current = self._compare(read_results_file(file.path))
+        stale: dict[str, str] = {}  # what is not about the case of that id, with its digest
+        current: set[str] = set()
+        for record in read_results_file(file.path):
+            run_id, held = record.run.run_id, record.case_digest
+            wanted = self.evaluations.get(run_id)
+            if wanted is not None and held == wanted.digest:
+                current.add(run_id)
+            else:
+                # A result that speaks of a span is never another run's, however alike the two are.
+                stale[run_id] = held if held and record.run.target is None else ""
+        stale = {run_id: held for run_id, held in stale.items() if run_id not in current}
         moves = self._moves(stale, current)
         replaced = {run_id for run_id in stale if run_id in self.evaluations} - moves.keys()
 
@@ -104,20 +114,6 @@ class Wanted:
         _say(self._cases(replaced - set(moves.values())), "case", "changed since: evaluated again")
         _say(self._cases(moves.values()), "case", "under another id or row now: result kept")
         _say(gone, "result", f"of cases that are gone: not counted, kept in {file.path}")
-
-    def _compare(self, records: Iterable[EvaluationRecord]) -> tuple[dict[str, str], set[str]]:
-        """Run ids of what is not about the case of that id, with its digest; and all others."""
-        stale: dict[str, str] = {}
-        current: set[str] = set()
-        for record in records:
-            run_id, held = record.run.run_id, record.case_digest
-            wanted = self.evaluations.get(run_id)
-            if wanted is not None and held == wanted.digest:
-                current.add(run_id)
-            else:
-                # A result that speaks of a span is never another run's, however alike the two are.
-                stale[run_id] = held if held and record.run.target is None else ""
-        return {run_id: held for run_id, held in stale.items() if run_id not in current}, current
 
     def _moves(self, stale: Mapping[str, str], current: Set[str]) -> dict[str, str]:
         """Of which case a stale result is in truth: old run id to new, for the same content."""

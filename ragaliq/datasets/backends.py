@@ -220,13 +220,7 @@ class BackendReader(TraceReader):
 
 @dataclass(frozen=True)
 class _Window:
-    """Which runs are asked for: when they began, and how many.
-
-    Attributes:
-        since: Unix time in seconds; None for the first there is.
-        until: Likewise, for the last.
-        limit: The newest so many; None for all.
-    """
+    """Which runs are asked for: the newest so many, or all, that began in a time, Unix seconds."""
 
     since: float | None = None
     until: float | None = None
@@ -280,10 +274,7 @@ class _Window:
 class _Backend(ABC):
     """What is read of a product, page by page.
 
-    Args:
-        place: Its web address; None for what its variables say.
-        project: The project or experiment.
-        window: Which runs are asked for.
+    Its `place` is a web address; None for what its variables say.
     """
 
     product: str

@@ -450,7 +450,7 @@ class CaseReader:
 
 
 def require_new(case_id: str, where: str, seen: dict[bytes, str]) -> None:
-    """Refuse a second case of one id."""
+    """Refuse a second case of one id; `seen` takes it in."""
     # Eight bytes an id and not the id itself: a file may have many millions of them.
     key = blake2b(case_id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     if key in seen:

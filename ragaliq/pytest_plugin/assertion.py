@@ -176,16 +176,9 @@ def _claims(case: RAGTestCase, claims: tuple[ClaimDetail, ...]) -> Iterator[str]
 
 
 class RagSession:
-    """What the tests of one process share.
+    """What the tests of one process share: judges, what was scored and spent, sinks, telemetry.
 
-    Args:
-        config: pytest's, with the options; None outside pytest.
-
-    Attributes:
-        summary: What was scored and spent.
-        records: The same, evaluation by evaluation, as JSON for another process.
-        sinks: Where results are stored.
-        emitter: Where telemetry goes.
+    Its `records` are the evaluations as JSON for another process.
     """
 
     def __init__(self, config: pytest.Config | None = None) -> None:

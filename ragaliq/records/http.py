@@ -31,14 +31,7 @@ _TIMEOUT = httpx2.Timeout(10.0, connect=5.0)
 
 
 class SinkClient:
-    """Asks one product's API.
-
-    Args:
-        product: Its name, for messages.
-        base_url: Where it is; user and password in it are not allowed.
-        headers: Sent with each request, keys included; never shown.
-        auth: User and password, never shown.
-    """
+    """Asks one product's API, at an address without user and password; shows no key."""
 
     def __init__(
         self,

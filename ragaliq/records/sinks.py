@@ -292,14 +292,7 @@ def _known(outcome: str) -> Future[str]:
 
 
 class SinkLane:
-    """Feeds one sink from a thread of its own, so that a slow sink delays nobody.
-
-    Args:
-        sink: Where records go.
-        name: Names it in counts and logs.
-        limits: How long and how often it is tried.
-        on_error: Called for each failed attempt.
-    """
+    """Feeds one sink from a thread of its own, so that a slow sink delays nobody."""
 
     def __init__(
         self, sink: Sink, *, name: str, limits: SinkLimits, on_error: ErrorHook | None = None

@@ -45,14 +45,8 @@ def write_comparison(
 ) -> None:
     """Write the page, which holds everything it shows and loads nothing.
 
-    Args:
-        path: Where; replaced when it is there.
-        runs: What the two are called.
-        lead: The sentence at the top.
-        columns: The names of the columns of `scores`, which has a row a metric.
-        scores: Those rows.
-        changes: The cases that are shown, in this order.
-        more: How many further ones changed.
+    `scores` has a row a metric, `lead` is the sentence at the top, and `more` cases changed than
+    are in `changes`.
     """
     page = template("comparison.html.j2", style=page_file("report.css")).render(
         version=__version__,

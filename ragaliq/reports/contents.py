@@ -37,13 +37,9 @@ _ESCAPES = str.maketrans({character: f"\\u{ord(character):04x}" for character in
 
 
 class Contents(NamedTuple):
-    """A page's contents.
+    """A page's data, as JSON text safe within a script element, and figures for its tables.
 
-    Attributes:
-        data: JSON text, safe within a script element.
-        figures: What the template writes into tables.
-        in_full: Number of answers shown whole.
-        in_rows: Number of answers listed.
+    Of its answers `in_full` are shown whole and `in_rows` listed.
     """
 
     data: str
@@ -342,15 +338,11 @@ def _cut_answer(text: str, claims: Sequence[ClaimDetail]) -> list[Segment] | Non
 
 
 def cut(text: str, ranges: Iterable[tuple[int, int, int]]) -> list[Segment]:
-    """Cut `text` at the ends of ranges; the pieces joined are the text.
+    """Cut `text` at the ends of `(start, end, number)` ranges, which may overlap.
 
+    The pieces joined are the text. A range that is empty or not within the text is skipped.
     Done here and not in the page: JavaScript counts UTF-16 units, Python code points, and a range
     behind an emoji would shift.
-
-    Args:
-        text: The whole.
-        ranges: `(start, end, number)`; may overlap. One that does not lie within the text, or is
-            empty, is skipped.
     """
     valid = [(start, end, number) for start, end, number in ranges if 0 <= start < end <= len(text)]
     places = sorted(

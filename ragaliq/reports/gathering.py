@@ -32,9 +32,7 @@ _NOT_MEASURED = (-math.inf, 0, 0)
 class Gathering:
     """What is known of the records read so far.
 
-    Args:
-        in_full: How many answers are kept whole.
-        in_rows: How many are kept as a row of numbers.
+    Of them `in_full` answers are kept whole and `in_rows` as a row of numbers.
 
     Attributes:
         summary: The results added up, judge by judge.

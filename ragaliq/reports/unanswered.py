@@ -25,14 +25,9 @@ _ALIKE = 0.6
 
 
 class QuestionGroup(NamedTuple):
-    """Questions of a like wording.
+    """Questions of a like wording: the commonest, and a few of all the others.
 
-    Attributes:
-        question: The commonest wording.
-        answers: How many answers they got.
-        reasons: Why those do not answer them, with counts, the commonest first.
-        others: A few further wordings.
-        wordings: How many there are in all.
+    With how many answers they got, and why those do not answer them, the commonest reason first.
     """
 
     question: str

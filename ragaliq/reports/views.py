@@ -30,13 +30,7 @@ _COLOURS = {
 def row_of(
     run_id: str, case: RAGTestCase | None, results: Mapping[str, EvaluationResult]
 ) -> dict[str, Any]:
-    """A result as a row of a table, by column.
-
-    Args:
-        run_id: Names the evaluation: the case's id, or `id#2` for its second.
-        case: Its texts, where they are known; columns of the input are in its metadata.
-        results: Metric name to result.
-    """
+    """A result as a row of a table, by column; without a case, without texts."""
     row: dict[str, Any] = {
         "id": run_id,
         "query": case.query if case else "",
@@ -105,11 +99,7 @@ def html_of(evaluations: Sequence[Evaluation], summary: Summary) -> str:
 
 
 def notebook_progress() -> Callable[[int, int], object] | None:
-    """What shows a bar below the cell of a notebook; None anywhere else.
-
-    Returns:
-        To be called with (cases done, cases in all).
-    """
+    """What shows a bar below the cell of a notebook, when called with cases done and in all."""
     notebook = sys.modules.get("IPython")
     shell = notebook.get_ipython() if notebook is not None else None
     if shell is None or not hasattr(shell, "kernel"):  # a terminal's IPython has none

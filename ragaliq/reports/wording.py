@@ -39,9 +39,7 @@ def number_of(count: int, noun: str) -> str:
 def why(result: EvaluationResult, *, limit: int = _CLAIM) -> str:
     """A result in one line, such as `faithfulness 0.50 < 0.80: 'They come in cash.' is not in ...`.
 
-    Args:
-        result: Of one metric.
-        limit: Characters of a claim that are shown.
+    Of a claim, `limit` characters are shown.
     """
     if result.score is None:
         return f"{result.evaluator_name}: no score ({result.status.value})"
@@ -77,12 +75,9 @@ class BadAnswer(NamedTuple):
 
 
 class WorstAnswers:
-    """The answers with the lowest scores among those that do not pass.
+    """The `most` answers with the lowest scores among those that do not pass.
 
     An answer that is evaluated several times is listed once, by its lowest evaluation.
-
-    Args:
-        most: How many are kept.
     """
 
     def __init__(self, most: int = 5) -> None:
@@ -147,10 +142,7 @@ def figures_of(summary: Summary) -> dict[str, Any]:
 def pass_line(passed: int, decided: int, answers: int) -> str:
     """How many answers pass, such as `5 of 8 answers pass every metric`.
 
-    Args:
-        passed: Those that pass.
-        decided: Those on which the judge did not fail.
-        answers: All of them.
+    Those on which the judge failed are not among the decided ones.
     """
     if not answers:
         return "No answers were evaluated"

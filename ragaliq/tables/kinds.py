@@ -49,12 +49,9 @@ def _values_of(column: Any) -> list[Any]:
 
 @dataclass(frozen=True)
 class UnscoredRow:
-    """A row that was not scored.
+    """A row that was not scored: `bad_row`, or `over_budget` where a cap left no money for it.
 
-    Attributes:
-        status: The status of each of its metrics: `bad_row` for one that is no case, `over_budget`
-            for one that a cap on costs left no money for.
-        problem: Why, with the column's name and without any of the row's text.
+    The problem names the column and holds none of the row's text.
     """
 
     status: str
