@@ -18,6 +18,7 @@ import json
 import logging
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -73,14 +74,9 @@ class _NoReplyYetError(JudgeError):
 class BatchJudge(ClaudeJudge):
     """Claude with its replies from a file; a request without a reply is noted there to be sent.
 
-    Args:
-        connection: To the file.
-        model: The model that judges; by default as in `ClaudeJudge`.
-        max_requests: Requests in a batch; the API takes 100,000.
-        max_bytes: Bytes of requests in a batch; the API takes 256 MB.
-        poll_interval: Seconds between two looks at a batch at first; later ones are rarer.
-        resend_after: Seconds after which a batch that was perhaps sent is sent again, if the API
-            does not list it by then.
+    A batch has at most so many requests and bytes (the API takes 100,000 and 256 MB). It is looked
+    at every `poll_interval` seconds at first, later more rarely; one that was perhaps sent is sent
+    again if the API does not list it within `resend_after` seconds.
     """
 
     name = "claude-batch"
@@ -140,13 +136,11 @@ class BatchJudge(ClaudeJudge):
             raise _NoReplyYetError("the request waits for its batch")
         if outcome["type"] != "succeeded":
             raise _failure_of(outcome)
-        try:
+        with suppress(TypeError, ValueError, AttributeError, KeyError):
             message = Message.construct(**outcome["message"])
-        except (TypeError, ValueError, AttributeError, KeyError):
-            message = None
-        if message is None or not is_complete(message):
-            raise JudgeResponseError("a batch's result is not a message; check base_url=")
-        return message
+            if is_complete(message):
+                return message
+        raise JudgeResponseError("a batch's result is not a message; check base_url=")
 
     def _outcome(self, params: str) -> dict[str, Any] | None:
         digest = long_digest_of(params)
@@ -312,8 +306,7 @@ class BatchJudge(ClaudeJudge):
 
 
 def _failure_of(outcome: Mapping[str, Any]) -> JudgeError:
-    kind = outcome["type"]
-    if kind == "expired":
+    if (kind := outcome["type"]) == "expired":
         return JudgeTimeoutError("the batch expired before the request was processed; not billed")
     if kind == "refused":
         return JudgeAPIError(
