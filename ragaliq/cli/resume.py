@@ -59,7 +59,7 @@ class _Evaluation(NamedTuple):
 class Wanted:
     """The evaluations that files of cases ask for, by run id; each case `repeats` times.
 
-    Earlier results are told from others by digests where it `compares`.
+    Earlier results differ from others in digests where it `compares`.
     """
 
     repeats: int

@@ -247,7 +247,7 @@ _SHOWN = 30
 def _find_columns(
     names: Sequence[str], own_names: Mapping[str, str], *, needed: Sequence[str]
 ) -> dict[str, _Place]:
-    """Each field's column among the table's `names`, as `score_batch` is told or recognised."""
+    """Each field's column among the table's `names`, as given to `score_batch` or recognised."""
     if not isinstance(own_names, Mapping):
         raise ConfigurationError(
             "columns must be a mapping of fields to columns, such as {'query': 'frage'}, "
