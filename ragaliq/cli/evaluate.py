@@ -383,14 +383,11 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
                     )
                 show_skipped_runs(reader)
                 for name, counts in scorer.sinks.stats().items():
+                    lost = counts.failed + counts.dropped + counts.pending
+                    fates = {"written": counts.written, "passed over": counts.passed_over}
+                    fates["not stored"] = lost
                     fate = ", ".join(
-                        f"{number:,} {what}"
-                        for what, number in (
-                            ("written", counts.written),
-                            ("passed over", counts.passed_over),
-                            ("not stored", counts.failed + counts.dropped + counts.pending),
-                        )
-                        if number
+                        f"{number:,} {what}" for what, number in fates.items() if number
                     )
                     errors.print(plain(f"sink {name}: {fate or 'nothing'}"))
                 with errors.status("writing files"):

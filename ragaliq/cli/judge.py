@@ -199,7 +199,10 @@ def show_bench(bench: JudgeBench) -> None:
     overall = bench.overall
     classes = "three" if overall.classes == 3 else "two"
     output.print(f"macro F1 and kappa over {classes} classes; 95 % intervals, drawn by context")
-    _show_confusion(overall)
+    confusion = Table("label", "judged", "claims", box=None, pad_edge=False)
+    for pair, count in overall.confusion.items():
+        confusion.add_row(*pair.split("/"), f"{count:,}")
+    output.print(confusion)
     output.print("errors when only the surest are decided: " + _abstention(overall.risk_coverage))
     _show_cost(overall)
     if bench.calibration == "uncalibrated":
@@ -267,14 +270,6 @@ def _signed(value: Estimate | None) -> str:
     if value is None:
         return "-"
     return f"{value.value:+.3f} [{value.low:+.3f}, {value.high:+.3f}]"
-
-
-def _show_confusion(figures: JudgeFigures) -> None:
-    table = Table("label", "judged", "claims", box=None, pad_edge=False)
-    for pair, count in figures.confusion.items():
-        label, _, verdict = pair.partition("/")
-        table.add_row(label, verdict, f"{count:,}")
-    output.print(table)
 
 
 def _abstention(points: Sequence[RiskPoint]) -> str:

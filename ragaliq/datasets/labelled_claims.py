@@ -117,14 +117,10 @@ def _claim(row: Row) -> LabelledClaim:
         if needed not in values:
             names_of = ", ".join(LABEL_FIELDS[needed])
             raise fault(where, f"no {needed} was found", f"name it one of {names_of}")
+    defaults = {"claim": "", "id": f"row {row.number}", "question": "", "group": ""}
     texts = {
         field: as_text(values.get(field, default), where=where, field=field)
-        for field, default in (
-            ("claim", ""),
-            ("id", f"row {row.number}"),
-            ("question", ""),
-            ("group", ""),
-        )
+        for field, default in defaults.items()
     }
     if not texts["claim"].strip():
         raise fault(where, "field 'claim' is empty")
