@@ -54,5 +54,5 @@ def test_the_mean_of_repeats_passes_at_or_below_the_threshold_too():
                 threshold=0.2,
                 higher_is_better=False,
             )
-            series.add(result, case=case)
+            series.add(result, case=case, time=0.0, weight=1.0, pipeline=0)
     assert series.joined().summary().passed == 1
