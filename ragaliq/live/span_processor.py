@@ -505,34 +505,21 @@ class _Unit:
     """A run in progress, or the steps that an application takes in one trace without a chain.
 
     What the registry asks of it: `key`, `started`, `closed`, `steps`, `size`, `discard`.
-
-    Attributes:
-        ticket: What it was begun with; None for one that is only followed in order to skip the
-            spans below it.
-        key: Id of its first span.
-        trace_id: The trace it is in.
-        start_ns: When its first span began.
-        is_sampled: Whether the application's tracer keeps its spans.
-        steps: The spans that belong to it.
-        open: Those of language model work that have not ended.
-        spans: Copies of those that have, each with its ids, which are formatted when it is read:
-            that takes longer than the copy.
-        size: Bytes the copies take.
-        ended: Seconds on the monotonic clock when it ended; 0 while it goes on.
     """
 
     processor: RagaliqSpanProcessor
-    ticket: OpenRun | None
-    key: Hashable  # a number
+    ticket: OpenRun | None  # None where it is only followed to skip the spans below it
+    key: Hashable  # the number of its first span
     trace_id: int
     start_ns: int
-    is_sampled: bool
+    is_sampled: bool  # whether the application's tracer keeps its spans
     started: float = field(default_factory=time.monotonic)
     steps: set[Hashable] = field(init=False)
-    open: set[Hashable] = field(init=False)
+    open: set[Hashable] = field(init=False)  # those of language model work that have not ended
+    # Copies of those that have. Their ids are formatted when it is read: that takes longer.
     spans: list[tuple[_Ids, TraceSpan]] = field(default_factory=list)
-    size: int = 0
-    ended: float = 0.0
+    size: int = 0  # bytes of the copies
+    ended: float = 0.0  # when, in seconds on the monotonic clock; 0 while it goes on
     closed: bool = False
 
     def __post_init__(self) -> None:
@@ -579,12 +566,7 @@ _WORK = _RUNS | _STEPS
 
 
 class _Recognition:
-    """Knows spans by their instrumentation, their first attributes and their names.
-
-    Args:
-        roots: Names of spans that are a run's first, whatever else is known of them.
-        mapping: What the application itself says of its spans.
-    """
+    """Knows spans by their instrumentation, their first attributes and their names."""
 
     def __init__(self, roots: Collection[str], mapping: Sequence[SpanRule]) -> None:
         self.roots = frozenset(roots)
@@ -661,9 +643,7 @@ def _with_ids(ids: _Ids, copy: TraceSpan) -> TraceSpan:
 def _copied(span: ReadableSpan, wanted: Collection[str]) -> tuple[TraceSpan, int]:
     """A copy of a finished span, yet without ids, and the bytes that it takes, about.
 
-    Args:
-        span: The span.
-        wanted: Attributes that are looked for on spans of any kind.
+    Of spans that are no language model work it has the wanted attributes only.
     """
     held = span.attributes or {}
     if MARKS.isdisjoint(held):

@@ -212,14 +212,7 @@ _REPLIES_BEFORE = 20
 
 
 class _Run:
-    """Reads one run.
-
-    Args:
-        steps: The run's own first, then all below it.
-        attribute_names: Where the application itself keeps something.
-        is_loose: Whether the first is only what the others are in, such as a request.
-        fetching: Whether texts of its documents were fetched.
-    """
+    """Reads one run, whose first step may be only what the others are in, such as a request."""
 
     def __init__(
         self,

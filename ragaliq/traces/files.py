@@ -193,12 +193,7 @@ def _lines(file: io.BufferedReader) -> _Values:
 
 
 def _values(data: bytes, line: int = 1) -> _Values:
-    """Values after each other; behind one that cannot be read, the next that begins a line.
-
-    Args:
-        data: One line, or several.
-        line: The number of the first.
-    """
+    """Values after each other; behind one that cannot be read, the next that begins a line."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -264,11 +264,7 @@ class RelevancyEvaluator(_MetricEvaluator):
 
 
 def _chunks(contexts: Any) -> list[str | ContextChunk]:
-    """The chunks of a case; nodes as the model saw them, with the metadata that goes to it.
-
-    Raises:
-        TypeError: Something is no text and no node.
-    """
+    """The chunks of a case; nodes as the model saw them, with the metadata that goes to it."""
     if isinstance(contexts, str):
         return [contexts]
     if not isinstance(contexts, Iterable):
@@ -286,11 +282,7 @@ def _chunks(contexts: Any) -> list[str | ContextChunk]:
 
 
 def _require_texts(query: Any, response: Any, answer: str) -> None:
-    """Check that question and answer can be read.
-
-    Raises:
-        TypeError: One of them holds no text.
-    """
+    """Check that question and answer hold texts."""
     if query is not None and not isinstance(query, str) and not text_of(query):
         raise TypeError(f"query must be a text or a QueryBundle, not {type(query).__name__}")
     is_read = response is None or answer or isinstance(response, str)

@@ -368,28 +368,14 @@ def _conversation(before: Sequence[ChatMessage], message: str, answer: str) -> _
 
 
 def _guard_of(guard: Guard | None, options: dict[str, Any]) -> Guard:
-    """The guard given, or one made from `options`.
-
-    Raises:
-        ConfigurationError: Both were given, or an option is wrong.
-    """
+    """The guard given, or one made from `options`."""
     if guard is not None and options:
         raise ConfigurationError(f"give a guard or its options, not both: {sorted(options)}")
     return guard or Guard(**{**options, "judge": judge_of(options.get("judge"))})
 
 
 class _Attempts:
-    """The attempts at one answer.
-
-    Args:
-        guard: Decides.
-        question: What the user asked.
-        pipeline: The application's name for the engine.
-        is_async: Whether the engine is asked, and the answer read and checked, asynchronously.
-
-    Attributes:
-        has_intervened: Whether something else goes out than the engine's first answer.
-    """
+    """The attempts at one answer."""
 
     def __init__(self, guard: Guard, question: str, *, pipeline: str, is_async: bool) -> None:
         self._guard = guard
@@ -397,7 +383,7 @@ class _Attempts:
         self._pipeline = pipeline
         self._is_async = is_async
         self._seen: list[RunLog] = []
-        self.has_intervened = False
+        self.has_intervened = False  # whether something else goes out than the first answer
 
     async def answer(
         self, ask: Callable[[str], Any], read: Callable[[Any], Any] | None = None
@@ -407,9 +393,6 @@ class _Attempts:
         Args:
             ask: Asks the engine, with the feedback on the attempt before; empty at the first.
             read: The text of a response; by default that of an engine's, streams read to their end.
-
-        Raises:
-            GuardRejected: Nothing may go out.
         """
         guard, feedback, made = self._guard, "", 0
         read = read or (aread_answer if self._is_async else read_answer)
