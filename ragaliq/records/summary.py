@@ -276,18 +276,6 @@ class PipelineCosts:
     saved: float = 0.0
     unknown_costs: int = 0
 
-    def add(self, usage: JudgeUsage) -> None:
-        """Take in what an evaluation cost."""
-        self.answers += 1
-        self.evaluations += 1
-        self.tokens += usage.total_tokens
-        self.requests += usage.requests
-        self.saved += usage.saved_usd if math.isfinite(usage.saved_usd) else 0.0
-        if usage.cost_usd is not None and math.isfinite(usage.cost_usd):
-            self.cost += usage.cost_usd
-        else:
-            self.unknown_costs += 1
-
 
 class Summary:
     """Adds results up, record by record, in little memory.
@@ -361,7 +349,16 @@ class Summary:
         pipeline = self._numbers.setdefault(name, len(self._pipelines))
         if pipeline == len(self._pipelines):
             self._pipelines.append(PipelineCosts(name))
-        self._pipelines[pipeline].add(usage)
+        costs = self._pipelines[pipeline]
+        costs.answers += 1
+        costs.evaluations += 1
+        costs.tokens += usage.total_tokens
+        costs.requests += usage.requests
+        costs.saved += usage.saved_usd if math.isfinite(usage.saved_usd) else 0.0
+        if usage.cost_usd is not None and math.isfinite(usage.cost_usd):
+            costs.cost += usage.cost_usd
+        else:
+            costs.unknown_costs += 1
         self._cases.append(case)
         self._owners.append(pipeline)
         results = evaluated.results.values()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ragaliq.core.printable import printable
@@ -107,8 +108,7 @@ class WorstAnswers:
             )
 
 
-def _rank(entry: tuple[Badness, int, EvaluationRecord]) -> tuple[Badness, int]:
-    return entry[:2]
+_rank = itemgetter(0, 1)  # how bad it is, then its place
 
 
 def figures_of(summary: Summary) -> dict[str, Any]:
