@@ -59,7 +59,7 @@ def test_runs_with_unequal_chances_count_for_those_they_stand_for(summary_of):
     rare = {"sampling_probability": 0.1}
     found = summary_of((0.2, {}), (0.9, rare), (0.8, rare)).metrics["faithfulness"]
 
-    expected = hajek_mean([0.2, 0.9, 0.8], [1.0, 0.1, 0.1], target="process")
+    expected = hajek_mean([0.2, 0.9, 0.8], [1.0, 0.1, 0.1])
     assert found.mean == expected.value > 0.8
 
 
