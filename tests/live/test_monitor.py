@@ -207,7 +207,6 @@ def test_runs_sampled_out_at_their_start_and_at_their_end_are_counted_together(m
             "BatchingJudge",
         ),
     ],
-    ids=str,
 )
 def test_wrong_settings_are_refused_and_named_when_the_monitor_is_built(wrong, message):
     with pytest.raises(ConfigurationError, match=message):
