@@ -214,7 +214,7 @@ def _values(data: bytes, line: int = 1) -> _Values:
                 value, at = _DECODER.raw_decode(text, start)
                 problem = ""
         except json.JSONDecodeError as error:
-            end = error.pos
+            problem, end = f"{_NOT_JSON}: {error.msg} in column {error.colno}", error.pos
         except RecursionError:
             problem = "it is nested too deeply"
         except ValueError:
