@@ -188,6 +188,8 @@ class BatchingJudge(LLMJudge):
     """
 
     max_claims: int | None = None
+    _undecided = ""
+    """Why a claim may have no verdict, for the error that says so."""
 
     async def extract_claims(self, response: str) -> ClaimsResult:
         """List the claims of an answer whose question is not known."""
@@ -251,7 +253,8 @@ class BatchingJudge(LLMJudge):
         decided = reply.by_claim(len(claims))
         if missing := len(claims) - len(decided):
             raise JudgeResponseError(
-                f"{self.name} gave no verdict for {missing} of {len(claims)} claims",
+                f"{self.name} gave no verdict for {missing} of {len(claims)} claims"
+                f"{self._undecided}",
                 usage=reply.spent(),
             )
         return [decided[position] for position in range(len(claims))]

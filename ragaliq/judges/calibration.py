@@ -431,6 +431,12 @@ def fit_calibration(
     }
     scores = {name: brier_score(values, truth) for name, values in held_out.items()}
     method = min(scores, key=lambda name: (scores[name], name != "platt"))
+    curve = fits[method](support, truth)
+    if isinstance(curve, PlattCalibrator) and curve.slope <= 0.0:
+        raise DatasetError(
+            "the judge's support falls where the labels rise: its surest claims would become its "
+            "least sure; label more claims, or use another judge"
+        )
     least = 1.0 / (len(truth) + 2.0)
     predicted = [min(max(value, least), 1.0 - least) for value in held_out[method]]
     logs = [math.log(p if y else 1.0 - p) for p, y in zip(predicted, labels, strict=True)]
@@ -442,7 +448,7 @@ def fit_calibration(
         labels=len(truth),
         supported=supported,
         method="platt" if method == "platt" else "isotonic",
-        curve=fits[method](support, truth),
+        curve=curve,
         points=(OperatingPoint(0.0, len(truth), supported),),
         figures=CalibrationFigures(
             brier=brier_score(predicted, truth),

@@ -212,7 +212,8 @@ def _free_suffix(tags: Sequence[str], texts: Iterable[str]) -> str:
         return ""
     # By a hash of the texts, which nobody can foresee who writes them.
     number = 100_000 + int(digest_of(whole), 16) % 900_000
-    while str(number) in seen:
+    taken = set(re.findall(r"(?=([0-9]{6}))", seen))
+    while str(number) in taken:
         number += 1
     return f"-{number}"
 

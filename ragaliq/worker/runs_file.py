@@ -61,19 +61,20 @@ class RunsFile(JobExecutor):
 
     def messages(self, at_once: int = 200) -> Iterator[list[tuple[str, bytes]]]:
         """All that wait, by job id, the oldest first and some at a time."""
-        last = 0
+        # Not by rowid, which SQLite gives again after the newest run is deleted.
+        last = (0.0, "")
         while True:
             with self.connection.reading() as sql:
                 sql.execute(_TABLE)
                 rows = sql.execute(
-                    "SELECT job_id, message, rowid FROM pending_runs "
-                    "WHERE rowid > ? ORDER BY rowid LIMIT ?",
-                    (last, at_once),
+                    "SELECT job_id, message, added_at FROM pending_runs "
+                    "WHERE (added_at, job_id) > (?, ?) ORDER BY added_at, job_id LIMIT ?",
+                    (*last, at_once),
                 ).fetchall()
             if not rows:
                 return
             yield [row[:2] for row in rows]
-            last = rows[-1][2]
+            last = rows[-1][2], rows[-1][0]
 
     def done(self, job_id: str) -> None:
         """Delete a run: its record is stored."""

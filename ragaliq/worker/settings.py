@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ragaliq.core.checks import require_positive
+from ragaliq.core.checks import require_kind, require_positive
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.errors import ConfigurationError
 from ragaliq.evaluators.registry import EvaluatorSpec
@@ -70,6 +70,11 @@ class WorkerSettings:
     time_limit: float = 300.0
 
     def __post_init__(self) -> None:
+        # Read more than once.
+        for name in ("evaluators", "sinks"):
+            given = getattr(self, name)
+            if given is not None and not isinstance(given, str):  # which its reader refuses
+                object.__setattr__(self, name, tuple(given))
         require_positive(
             "WorkerSettings",
             deadline=self.deadline,
@@ -78,6 +83,9 @@ class WorkerSettings:
             max_deliveries=self.max_deliveries,
             time_limit=self.time_limit,
         )
+        require_kind(Budget, budget=self.budget)
+        require_kind(RateLimits, judge_limits=self.judge_limits)
+        require_kind(CircuitBreaker, breaker=self.breaker)
         if self.time_limit <= self.deadline:
             raise ConfigurationError(
                 f"WorkerSettings: time_limit ({self.time_limit:g} s) must be longer than deadline "

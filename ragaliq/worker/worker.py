@@ -213,8 +213,11 @@ async def run_worker(
     from faststream import FastStream
 
     configure_from_environment("ragaliq-worker")
-    endpoints = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
-    if not settings.sinks and not any(map(os.environ.get, endpoints)):
+    exports = any(
+        os.environ.get(f"OTEL_EXPORTER_OTLP{part}ENDPOINT")
+        for part in ("_", "_TRACES_", "_METRICS_", "_LOGS_")
+    )
+    if not settings.sinks and not exports:
         logger.warning(
             "the worker has no sink, and no OTEL_EXPORTER_OTLP_ENDPOINT to export to: results go "
             "nowhere unless the module with its settings sets up OpenTelemetry; add --sink "

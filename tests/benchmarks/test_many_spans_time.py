@@ -10,7 +10,7 @@ from ragaliq.traces import cases_of_trace
 
 sys.path.append(str(Path(__file__).parent.parent / "traces"))
 
-from test_many_spans import (
+from test_hand_written import (
     a_reranker_each,
     documents_in_one_prompt,
     requests_inside_each_other,

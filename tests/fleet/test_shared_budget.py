@@ -107,3 +107,16 @@ async def test_without_any_known_price_the_limit_of_the_fleet_counts_as_used_up(
     assert not await spend(other, cost(0.1))
     assert other.lines()["usd_per_hour"].left == 0
     assert "limit tokens instead" in caplog.text
+
+
+async def test_runs_in_flight_when_the_storage_is_lost_are_charged_once(member, redis_server):
+    budget = member(tokens_per_day=100_000)
+    assert await spend(budget, cost(tokens=4_000))
+    in_flight = [await budget.reserve() for _ in range(5)]
+    redis_server.kill()
+    assert await budget.reserve() is not None
+    assert budget.storage == "unavailable"
+    for reserved in in_flight:
+        budget.settle(reserved, cost(tokens=4_000))
+    # Half of what all had used before, and what this process used since.
+    assert budget.lines()["tokens_per_day"].spent <= 26_000

@@ -20,9 +20,13 @@ from ragaliq import (
     Sampling,
     WorkerSettings,
 )
+from ragaliq.errors import BrokerUnavailableError
 from ragaliq.testing import ScriptedJudge
+from ragaliq.worker import worker
+from ragaliq.worker.brokers import broker_at
 from ragaliq.worker.executor import JobExecutor
 from ragaliq.worker.message import read_message
+from ragaliq.worker.runs_file import RunsFile
 
 CASE = RAGTestCase(id="case-1", query="q", context=["Alpha is one."], response="Alpha is one.")
 
@@ -180,6 +184,42 @@ def test_settings_that_cannot_work_are_refused():
         WorkerSettings(deadline=60.0, time_limit=30.0)
     with pytest.raises(ConfigurationError, match="attempts"):
         WorkerSettings(attempts=0)
+    with pytest.raises(ConfigurationError, match="budget must be a Budget, got int"):
+        WorkerSettings(budget=5)
+
+
+def test_settings_may_be_given_as_iterators_and_read_more_than_once():
+    settings = WorkerSettings(evaluators=iter(["faithfulness"]), sinks=iter([]))
+    assert (settings.evaluators, settings.sinks) == (("faithfulness",), ())
+
+
+def test_runs_that_come_while_a_file_is_read_are_read_too(tmp_path):
+    runs = RunsFile(f"sqlite:///{tmp_path / 'runs.db'}")
+    asyncio.run(runs.publish("first", b""))
+    seen = []
+    for some in runs.messages(at_once=1):
+        seen += [job for job, _ in some]
+        for job, _ in some:
+            runs.done(job)
+        if len(seen) == 1:
+            asyncio.run(runs.publish("second", b""))
+    assert seen == ["first", "second"]
+
+
+@pytest.mark.parametrize("kind", ["", "TRACES_", "METRICS_", "LOGS_"])
+async def test_a_worker_that_exports_is_not_warned_that_results_go_nowhere(
+    monkeypatch, caplog, kind
+):
+    async def unreachable():
+        raise BrokerUnavailableError("gone")
+
+    monkeypatch.setenv(f"OTEL_EXPORTER_OTLP_{kind}ENDPOINT", "http://127.0.0.1:1")
+    monkeypatch.setattr(worker, "configure_from_environment", lambda name: True)
+    broker = broker_at("redis://127.0.0.1:1/0")
+    monkeypatch.setattr(broker, "open", unreachable)
+    with pytest.raises(BrokerUnavailableError):
+        await worker.run_worker(WorkerSettings(judge="local"), broker, grace=0.0)
+    assert "nowhere" not in caplog.text
 
 
 def test_a_forked_child_hands_over_its_own_runs_only(enqueueing):

@@ -64,6 +64,7 @@ class EntailmentJudge(WordingJudge):
 
     name = "entailment"
     kind = "nli"
+    _undecided = ", which are longer than half of what the model reads at once"
 
     def __init__(
         self,

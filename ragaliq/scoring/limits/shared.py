@@ -358,15 +358,19 @@ class SharedWindows:
         now, (at, server_now, figures, sent) = time.monotonic(), self._views[-1]
         for number, window in enumerate(self._local):
             window.clear()
+            recent = max(0, self._used_here[number].spent - sent[number])
+            # What is reserved here counts as reserved: it is not spent as well.
+            reserved_before = max(0, window.reserved - recent)
             due = 0.0
             for ends, amount in sorted(figures[number][1]):
-                due += amount * self._share
+                due += max(0, amount - reserved_before) * self._share
+                reserved_before = max(0, reserved_before - amount)
                 # By the end of its slot, so that it leaves late rather than too early.
                 ended = at - max(0.0, (server_now - ends) / 1000)
                 window.spend(math.ceil(due) - window.spent, ended)
             unseen = round(self._unseen(number, window, now) * self._share)
             window.spend(min(unseen, max(0, window.limit - window.spent)), now)
-            window.spend(max(0, self._used_here[number].spent - sent[number]), now)
+            window.spend(max(0, recent - window.reserved), now)
 
     def _unseen(self, number: int, window: Window, now: float) -> float:
         """What others have used since this process last heard of them, as they did before."""

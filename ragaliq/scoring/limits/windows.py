@@ -15,7 +15,13 @@ class Window:
     Args:
         limit: What may be spent, in whole units.
         length: Seconds.
+
+    Attributes:
+        spent: What was.
+        reserved: What may be spent soon, and is not yet; see `BudgetWindow`.
     """
+
+    reserved = 0
 
     def __init__(self, limit: int, length: float) -> None:
         self.limit, self.length = limit, length

@@ -101,15 +101,28 @@ def guessed():
     return support, labels
 
 
+def falling():
+    """What is supported is mostly above the rest, and for some of it the judge is sure of no."""
+    support = [0.6] * 60 + [0.0] * 20 + [0.55] * 80
+    return [at + place * 1e-4 for place, at in enumerate(support)], [True] * 80 + [False] * 80
+
+
 @pytest.mark.parametrize(
     ("support", "labels", "says"),
     [
+        (*falling(), "falls where the labels rise"),
         (*labelled(99), "at least 100 are needed, 20 of each kind"),
         (labelled(200)[0], [i < 19 for i in range(200)], "19 of them supported; at least 100"),
         (labelled(200)[0], [True] * 200, "all are the same"),
         (*guessed(), r"does not tell supported claims from others.*0\.5"),
     ],
-    ids=["too few", "too few of one kind", "of one kind", "by a judge that guesses"],
+    ids=[
+        "of a curve that falls",
+        "too few",
+        "too few of one kind",
+        "of one kind",
+        "by a judge that guesses",
+    ],
 )
 def test_labels_that_give_no_calibration_are_refused_with_the_reason(support, labels, says):
     with pytest.raises(DatasetError, match=says):

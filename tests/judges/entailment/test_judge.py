@@ -58,7 +58,7 @@ async def test_a_claim_that_leaves_no_room_has_no_verdict():
     assert [verdict.index for verdict in reply.verdicts] == [0]
     with pytest.raises(JudgeResponseError, match="1 of 1 claims"):
         await judge.verify_claim(claims[1], CHUNKS)
-    with pytest.raises(JudgeResponseError, match="1 of 2 claims"):
+    with pytest.raises(JudgeResponseError, match="1 of 2 claims, which are longer than half of"):
         await judge.grade_statements("q", f"Ada won. The {claims[1]}.", CHUNKS)
 
 
