@@ -148,7 +148,7 @@ class ProductSink(ABC):
             try:
                 await self._send(records)
             except SinkError as error:
-                if error.kind not in _OF_ONE_RECORD or len(records) == 1:
+                if error.kind not in _OF_SOME_RECORDS or len(records) == 1:
                     raise
             else:
                 return
@@ -188,7 +188,9 @@ class ProductSink(ABC):
         """Send the scores of one record, or of several where the product takes `many`."""
 
 
-_OF_ONE_RECORD = ("http_400", "http_404", "http_409", "http_413", "http_422", "rejected")
+# By what a batch is refused for one of its records.
+_OF_SOME_RECORDS = ("http_400", "http_413", "http_422", "rejected")
+_OF_ONE_RECORD = (*_OF_SOME_RECORDS, "http_404", "http_409")
 
 
 def endpoint_of(product: str, explicit: str | None, variables: Mapping[str, str]) -> str:

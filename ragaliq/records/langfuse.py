@@ -60,9 +60,9 @@ class LangfuseSink(ProductSink):
         try:
             answer = await self.client.post(_PATH, scores)
         except SinkError as error:
-            if error.kind != "http_400" or len(records) > 1:
+            if error.kind not in ("http_400", "http_413") or len(records) > 1:
                 raise
-            # Servers before the batch form take one score, and no list.
+            # Servers before the batch form take one score, and no list; others limit its size.
             for score in scores:
                 await self.client.post(_PATH, score)
             return

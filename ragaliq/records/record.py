@@ -244,13 +244,16 @@ def _stored_result(
         "score": value,
         "passed": None if value is None else result.passed,
         "reasoning": reasoning or "",
+        "model": None,  # where its name is empty
         "raw_response": {},
         "error": None,
         "error_type": identifier(result.error_type or "") if is_failed else None,
         "claims": tuple(_stored_claim(c, texts, content) for c in result.claims[:MAX_CLAIMS]),
     }
-    names = {name: identifier(held) for name in _RESULT_NAMES if (held := getattr(result, name))}
-    return result.model_copy(update=names | changed)
+    names = {name: identifier(text) for name in _RESULT_NAMES if (text := getattr(result, name))}
+    # Not by `model_copy`, which checks nothing and keeps what a subclass adds: no reader takes it.
+    held = {name: getattr(result, name) for name in EvaluationResult.model_fields}
+    return EvaluationResult(**{**held, **changed, **names})
 
 
 def _stored_claim(claim: ClaimDetail, texts: _Texts | None, content: ContentPolicy) -> ClaimDetail:
@@ -277,7 +280,8 @@ def _stored_claim(claim: ClaimDetail, texts: _Texts | None, content: ContentPoli
         text = None if texts is None else content.text(getattr(claim, name), kind, MAX_CLAIM_TEXT)
         changed[name] = text or ""
     names = {name: identifier(getattr(claim, name)) for name in _CLAIM_NAMES}
-    return claim.model_copy(update=names | changed)
+    held = {name: getattr(claim, name) for name in ClaimDetail.model_fields}
+    return ClaimDetail(**{**held, **changed, **names})
 
 
 def _stored_case(case: RAGTestCase, content: ContentPolicy) -> RAGTestCase:

@@ -45,12 +45,13 @@ def numbers_of(
 
 def probabilities_of(values: Iterable[float]) -> list[float]:
     """Inclusion probabilities: the values, each above 0 and at most 1."""
-    probabilities = numbers_of(values, name="probabilities", bounds=(0.0, 1.0))
-    if 0.0 in probabilities:
-        raise DatasetError(
-            f"probabilities[{probabilities.index(0.0)}] is 0; what had no chance of being included "
-            "cannot be in a sample"
-        )
+    probabilities = numbers_of(values, name="probabilities")
+    for position, probability in enumerate(probabilities):
+        if not 0.0 < probability <= 1.0:
+            raise DatasetError(
+                f"probabilities[{position}] is {probability:g}; the chance of being included must "
+                "be within (0, 1]"
+            )
     return probabilities
 
 

@@ -271,6 +271,15 @@ def test_a_langfuse_server_that_takes_no_lists_gets_one_score_at_a_time(receiver
     assert len(kept(receiver)) == 2
 
 
+def test_scores_of_one_record_that_are_too_large_together_go_one_at_a_time(
+    receiver_of, record_of, result_of
+):
+    receiver = receiver_of("Langfuse")
+    receiver.faults = [receiver.Fault(413)]
+    send(sink_for("Langfuse", receiver.url), record_of(1, [result_of(), result_of(name="f")]))
+    assert len(kept(receiver)) == 2
+
+
 def test_mlflow_gets_feedback_on_the_trace(receiver_of, record_of, result_of):
     receiver = receiver_of("MLflow")
     record = record_of(
@@ -308,6 +317,18 @@ def test_one_record_that_is_refused_does_not_keep_the_others_out(
         send(sink_for(product, receiver.url), *records)
     assert (caught.value.permanent, caught.value.undelivered) == (True, records[1:2])
     assert len(kept(receiver)) == 2
+
+
+@pytest.mark.parametrize("status", [404, 409])
+@pytest.mark.parametrize("product", ["Phoenix", "Langfuse"])
+def test_a_batch_that_is_refused_for_no_record_of_it_is_not_sent_record_by_record(
+    product, status, receiver_of, record_of
+):
+    receiver = receiver_of(product)
+    receiver.faults = [receiver.Fault(status)]
+    with pytest.raises(SinkError, match=str(status)):
+        send(sink_for(product, receiver.url), *map(record_of, range(3)))
+    assert len(receiver.requests) == 1
 
 
 def test_addresses_and_keys_come_from_each_products_own_variables(monkeypatch):

@@ -5,13 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from ragaliq import ClaimDetail, RAGTestCase
+from ragaliq import ClaimDetail, EvaluationResult, RAGTestCase
 from ragaliq.core.results import Evaluation, JudgeUsage
 from ragaliq.errors import SinkError
 from ragaliq.records import SinkLimits, SinkSet, evaluation_record
 from ragaliq.records.store import SQLiteStore, read_records
 
 HALF_A_PAIR = "judge \ud800"
+CLAIM = ClaimDetail(claim="c", verdict=None)
 
 
 @pytest.fixture
@@ -47,6 +48,19 @@ def test_half_a_surrogate_pair_in_a_name_becomes_another_sign(stored, fields):
     assert (stats.written, runs) == (3, ["run-0", "run-1", "run-2"])
 
 
+def test_what_a_subclass_adds_is_not_stored_and_an_empty_model_is_none(record_of, result_of):
+    class Weighed(ClaimDetail):
+        weight: str = "zebra"
+
+    class Noted(EvaluationResult):
+        note: str = "zebra"
+
+    result = Noted(**dict(result_of(model="")) | {"claims": (Weighed(**dict(CLAIM)),)})
+    (stored,) = record_of(results=[result]).results.values()
+    assert (type(stored), type(stored.claims[0])) == (EvaluationResult, ClaimDetail)
+    assert stored.model is None
+
+
 def test_names_are_cut(record_of, result_of):
     record = record_of(results=[result_of().model_copy(update={"judge": "j" * 10**6})])
     assert len(record.results["faithfulness"].judge) < 1000
@@ -57,6 +71,9 @@ def test_names_are_cut(record_of, result_of):
     [
         ({"usage": JudgeUsage(input_tokens=10**30)}, "unstorable"),
         ({"threshold": float("nan")}, "unrecordable"),
+        ({"duration": "soon"}, "unrecordable"),
+        ({"claims": (CLAIM.model_copy(update={"confidence": float("nan")}),)}, "unrecordable"),
+        ({"claims": (CLAIM.model_copy(update={"verdict": "MAYBE"}),)}, "unrecordable"),
     ],
 )
 def test_a_number_that_no_column_or_reader_takes_is_counted_and_the_others_are_stored(

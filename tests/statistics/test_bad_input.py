@@ -27,9 +27,12 @@ def test_values_that_are_no_numbers_are_refused(name, values):
         NUMBERS[name](values)
 
 
-@pytest.mark.parametrize("chance", [0.0, -0.1, 1.01, math.nan])
-def test_an_inclusion_probability_outside_its_range_is_refused(chance):
-    with pytest.raises(DatasetError, match=r"probabilities\[1\]"):
+@pytest.mark.parametrize(
+    ("chance", "reason"),
+    [(0.0, "the chance"), (-0.1, "the chance"), (1.01, "the chance"), (math.nan, "exclude")],
+)
+def test_an_inclusion_probability_outside_its_range_is_refused(chance, reason):
+    with pytest.raises(DatasetError, match=rf"probabilities\[1\] is .*{reason}"):
         rs.hajek_mean([0.5, 0.5], [0.5, chance])
 
 
