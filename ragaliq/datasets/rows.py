@@ -73,12 +73,13 @@ _NO_TEXT = {
     b"\x1f\x8b": "it is compressed with gzip; end its name in .gz",
     b"PAR1": "it is a Parquet file; end its name in .parquet",
 }
-_ADVICE = "save the file as UTF-8, or name its encoding (--encoding cp1252)"
+_ADVICE = "save the file as UTF-8"
+_OR_NAME_IT = ", or name its encoding (--encoding cp1252)"
 
 
 @contextmanager
 def _open_text(path: Path, encoding: str | None) -> Iterator[TextIO]:
-    """The file's text with its own line ends; see `_require_decoded`."""
+    r"""The file's text, its lines as they end with `\n`; see `_require_decoded`."""
     is_gzip = path.suffix.lower() == ".gz"
     with cast("io.BufferedReader", gzip.open(path)) if is_gzip else path.open("rb") as file:
         try:
@@ -91,7 +92,10 @@ def _open_text(path: Path, encoding: str | None) -> Iterator[TextIO]:
             unmarked = _UNMARKED.get(tuple(byte == 0 for byte in start), "utf-8")
             encoding = encoding or next(marked, unmarked)
             try:
-                text = io.TextIOWrapper(file, encoding, errors="surrogateescape", newline="")
+                first = file.peek(1).decode(encoding, "ignore")
+                # Some programs of Macs end lines in a carriage return; elsewhere it ends none.
+                newline = None if "\r" in first and "\n" not in first else "\n"
+                text = io.TextIOWrapper(file, encoding, errors="surrogateescape", newline=newline)
             except LookupError:
                 raise ConfigurationError(f"there is no encoding {encoding!r}") from None
             yield text
@@ -110,7 +114,9 @@ def _require_decoded(text: str, file: TextIO, where: str = "") -> str:
         line = before.count("\n") + 1
         column, byte = len(before) - before.rfind("\n"), ord(text[error.start]) & 0xFF
         problem = f"byte {byte:#04x} in column {column} is not {file.encoding.upper()}"
-        raise fault(where or f"line {line}", problem, _ADVICE) from None
+        is_utf8 = codecs.lookup(file.encoding).name.startswith("utf-8")
+        advice = _ADVICE + (_OR_NAME_IT if is_utf8 else "")
+        raise fault(where or f"line {line}", problem, advice) from None
     return text
 
 
@@ -277,8 +283,8 @@ def jsonl_rows(path: Path, encoding: str | None) -> Iterator[Row | RowError]:
                 continue
             number += 1
             where = _place(number, line_number)
-            if len(line) == MAX_LINE and not line.endswith(_LINE_ENDS):
-                while (more := file.readline(MAX_LINE)) and not more.endswith(_LINE_ENDS):
+            if len(line) == MAX_LINE and not line.endswith("\n"):
+                while (more := file.readline(MAX_LINE)) and not more.endswith("\n"):
                     pass
                 yield fault(where, f"it is longer than {MAX_LINE} characters")
                 continue
@@ -296,8 +302,6 @@ def jsonl_rows(path: Path, encoding: str | None) -> Iterator[Row | RowError]:
                 else:
                     yield fault(where, f"it holds a {type(value).__name__}, not an object")
 
-
-_LINE_ENDS = ("\n", "\r")
 
 # Parquet tables, read batch by batch.
 

@@ -54,11 +54,6 @@ def as_csv_of_old_macs(path):
     path.write_bytes(path.read_bytes().replace(b"\r\n", b"\r"))
 
 
-def as_csv_with_mixed_ends(path):
-    write_csv(path, [row | {"contexts": json.dumps(row["contexts"])} for row in ROWS])
-    path.write_bytes(path.read_bytes().replace(b"\r\n", b"\r", 2))
-
-
 def as_gzipped_jsonl(path):
     path.write_bytes(gzip.compress("\n".join(json.dumps(row) for row in ROWS).encode()))
 
@@ -101,7 +96,6 @@ WRITERS = {
     "marked.ndjson": as_jsonl_with_mark,
     "old-macs.jsonl": as_jsonl_of_old_macs,
     "old-macs.csv": as_csv_of_old_macs,
-    "mixed-ends.csv": as_csv_with_mixed_ends,
     "cases.jsonl.gz": as_gzipped_jsonl,
     "json-lists.csv": as_csv_of_json_lists,
     "python-lists.csv": as_csv_of_python_lists,

@@ -42,6 +42,10 @@ MALFORMED = {
     "latin1.jsonl": (b'{"query": "caf\xe9"}', "row 1: byte 0xe9 in column 15 is not UTF-8"),
     "latin1.csv": (HEADER + b"1,caf\xe9,x\n", "line 2: byte 0xe9 in column 6 is not"),
     "latin1.json": (b'[\n{"query": "caf\xe9"}]', "line 2: byte 0xe9 in column 15 is not UTF-8"),
+    "old-macs.json": (b'[\r{"query": "caf\xe9"}]', "line 2: byte 0xe9 in column 15 is not UTF-8"),
+    "old-macs.csv": (HEADER[:-1] + b"\r1,caf\xe9,x\r", "line 2: byte 0xe9 in column 6 is not"),
+    "returns.csv": (HEADER + b'1,"a\rb",c\n2,caf\xe9,x\n', "line 3: byte 0xe9 in column 6 is not"),
+    "return.csv": (HEADER + b"1,secret\r2,x,y\n", "line 2: it is not CSV"),
     "cut.jsonl": (GOOD + b"\n" + GOOD[:20], "row 2: it is not JSON"),
     "comma.jsonl": (GOOD[:-1] + b"\n", "it is not JSON: Expecting ',' delimiter in column 50"),
     "cut.json": (b"[" + GOOD + b",", "line 1: it is not JSON"),
@@ -163,6 +167,15 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path):
         read_cases(tmp_path)
 
 
+@pytest.mark.parametrize(("encoding", "is_advised"), [(None, True), ("cp1252", False)])
+def test_to_name_an_encoding_is_advised_where_none_was_named(tmp_path, encoding, is_advised):
+    path = tmp_path / "cases.csv"
+    path.write_bytes(HEADER + b"1,\x81,x\n")
+    with pytest.raises(DatasetError, match=r"line 2: byte 0x81 in column 3.*UTF-8") as refused:
+        list(read_cases(path, encoding=encoding))
+    assert ("--encoding" in str(refused.value)) is is_advised
+
+
 def test_a_huge_line_is_refused_and_the_next_one_read(tmp_path, monkeypatch):
     monkeypatch.setattr("ragaliq.datasets.rows.MAX_LINE", 100)
     path = tmp_path / "huge.jsonl"
@@ -242,6 +255,10 @@ def test_a_bad_row_among_good_ones_is_named_with_the_option_that_skips_it(tmp_pa
 
 # By name of a file: its text, and what its one case has.
 ODD = {
+    "a carriage return inside a line.jsonl": (
+        '{"query":"a",\r"response":"x"}\n',
+        {"query": "a", "response": "x"},
+    ),
     "formulas.csv": (
         'query,response\n"=HYPERLINK(""x"")",@cmd\n',
         {"query": '=HYPERLINK("x")', "response": "@cmd"},
