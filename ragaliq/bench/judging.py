@@ -137,7 +137,7 @@ async def judge_claims(
 
 
 def _judged(claim: LabelledClaim, result: EvaluationResult) -> JudgedClaim:
-    failed = result.status.is_failure
+    failed = result.score is None
     return JudgedClaim(
         id=claim.id,
         group=claim.group,

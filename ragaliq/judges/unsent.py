@@ -63,11 +63,14 @@ class RequestWriter:
         self._asked = _prompted(judge)
         self.judge = self._asked.answered_by(self._send)
         self._path, self._written = path, set[str]()
+        self._error: DatasetError | None = None
         self._write("", "w")
 
     @property
     def count(self) -> int:
-        """How many were written."""
+        """How many were written; raises what kept others from it."""
+        if self._error is not None:
+            raise self._error
         return len(self._written)
 
     async def _send(self, prompt: RenderedPrompt, reply: type[BaseModel]) -> tuple[str, JudgeUsage]:
@@ -75,7 +78,6 @@ class RequestWriter:
         text = self._asked.worded(prompt, reply)
         name = _request_id(prompt.system, text)
         if name not in self._written:
-            self._written.add(name)
             line = {
                 "id": name,
                 "model": self._asked.model,
@@ -83,7 +85,13 @@ class RequestWriter:
                 "messages": [{"role": "user", "content": text}],
                 "schema": schema_of(reply),
             }
-            self._write(json.dumps(line, ensure_ascii=False) + "\n", "a")
+            try:
+                self._write(json.dumps(line, ensure_ascii=False) + "\n", "a")
+            except DatasetError as error:
+                # Whoever scores makes a failure of it, and goes on.
+                self._error = self._error or error
+                raise
+            self._written.add(name)
         undecided = {
             "reason": "",
             "evidence": "",

@@ -1,6 +1,9 @@
 """`ragaliq evaluate` and `judge bench` with requests that are written and replies that are read."""
 
 import json
+from pathlib import Path
+
+import pytest
 
 CASE = {"query": "When?", "context": ["The shop opens at 9."], "response": "It opens at 9."}
 GRADED = {
@@ -16,6 +19,20 @@ GRADED = {
     ]
 }
 CLAUDE = ("--judge", "claude", "--strategy", "single_pass")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a full device")
+@pytest.mark.parametrize(
+    "command",
+    [("evaluate", "cases.jsonl", *CLAUDE), ("judge", "bench", "labels.jsonl", *CLAUDE[:2])],
+)
+def test_requests_that_cannot_be_written_end_the_command(ragaliq, write_cases, command):
+    write_cases(CASE)
+    write_cases(
+        {"claim": "It opens.", "context": ["It opens at 9."], "label": 1}, name="labels.jsonl"
+    )
+    done = ragaliq(*command, "--render", "/dev/full", code=3)
+    assert "/dev/full: No space left on device" in done.stderr
 
 
 def test_an_evaluation_in_one_pass_is_written_and_read(ragaliq, write_cases, records, tmp_path):
