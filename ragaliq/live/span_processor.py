@@ -168,7 +168,7 @@ class RagaliqSpanProcessor(SpanProcessor):
         # Units in the order in which they ended; the reader takes each when its grace is over.
         self._due: deque[_Unit] = deque()
         self._reader = WorkThread("ragaliq-traces")
-        self._asked = threading.Condition()
+        self._asked = threading.Condition(self._lock)
         self._asked_at = -math.inf  # what ended before is wanted without grace
 
     def __len__(self) -> int:
@@ -245,7 +245,7 @@ class RagaliqSpanProcessor(SpanProcessor):
                 unit.open.add(context.span_id)
         self._runs.join(unit, context.span_id)
         if len(unit.steps) > self._max_spans:
-            self._evict(unit)
+            self._give_up(unit, "evicted")
 
     def _begin(
         self, span: Span, context: SpanContext, parent_context: Context | None
@@ -305,12 +305,12 @@ class RagaliqSpanProcessor(SpanProcessor):
                 unit.size += size
                 self._size += size
         if len(unit.spans) > self._max_spans:  # those around steps are in no other count
-            self._evict(unit)
+            self._give_up(unit, "evicted")
         if self._size > self._max_bytes:
             for oldest in self._runs.open_runs():
                 if self._size <= self._max_bytes:
                     break
-                self._evict(oldest)
+                self._give_up(oldest, "evicted")
         return copy
 
     def _loosen(self, unit: _Unit) -> bool:
@@ -341,12 +341,16 @@ class RagaliqSpanProcessor(SpanProcessor):
         if unit.ticket is None:
             self._close(unit)
             return
+        if self._monitor.tally.is_closed:  # nobody would wait until it is read
+            self._give_up(unit, "shutdown")
+            return
         with self._lock:
             if unit.closed or unit.ended:
                 return
             unit.ended = time.monotonic()
             self._due.append(unit)
-        if len(self._due) == 1:  # or else the reader is at work
+            is_first = len(self._due) == 1  # or else the reader is at work
+        if is_first:
             try:
                 # In no context: the request's would be kept for so long.
                 contextvars.Context().run(self._reader.submit, self._read_due)
@@ -354,9 +358,9 @@ class RagaliqSpanProcessor(SpanProcessor):
                 self._due.clear()
                 self._runs.give_up("shutdown")
 
-    def _evict(self, unit: _Unit) -> None:
+    def _give_up(self, unit: _Unit, reason: str) -> None:
         if self._runs.close(unit):
-            unit.discard("evicted")
+            unit.discard(reason)
 
     def _close(self, unit: _Unit) -> bool:
         """Follow a unit no more; whether it was followed."""
@@ -397,11 +401,13 @@ class RagaliqSpanProcessor(SpanProcessor):
             left = unit.ended + self._grace - time.monotonic()
             with self._asked:
                 self._asked.wait_for(partial(self._is_wanted, unit), left)
-            if self._close(unit):
-                self._read(unit)
-            with self._asked:
-                self._due.popleft()  # only now: a flush waits for what is there
-                self._asked.notify_all()
+            try:
+                if self._close(unit):
+                    self._read(unit)
+            finally:
+                with self._asked:
+                    self._due.popleft()  # only now: a flush waits for what is there
+                    self._asked.notify_all()
 
     def _is_wanted(self, unit: _Unit) -> bool:
         return unit.ended <= self._asked_at
@@ -435,7 +441,7 @@ class RagaliqSpanProcessor(SpanProcessor):
                         ended_at=case.ended_at,
                     )
             ticket.withdraw()  # it was not a run after all; does nothing where it has ended
-        except Exception as error:  # noqa: BLE001 - spans are anybody's
+        except BaseException as error:  # noqa: BLE001 - spans are anybody's, and so is `resolve`
             logger.debug("a run could not be read: %s", type(error).__name__)
             ticket.discard("internal_error")
 

@@ -35,12 +35,35 @@ def test_shutdown_scores_what_has_ended_and_counts_what_has_not(following):
     assert each.monitor.stats().started == 2
 
 
-def test_runs_after_the_monitor_s_end_are_counted(following, until):
-    each = following(grace=0.01)
+def test_runs_that_end_after_the_monitor_are_counted_at_once(following):
+    each = following()
+    begun = each.app.tracer.start_span("rag", attributes={"openinference.span.kind": "CHAIN"})
     each.monitor.close(5)
+    begun.end()
     each.app.chain()
-    until(lambda: len(each.processor) == 0 and not each.monitor.stats().pending)
-    assert each.monitor.stats().outcomes == {"shutdown": 1}
+    assert len(each.processor) == 0
+    assert each.monitor.stats().incomplete == {"shutdown": 2}
+
+
+def test_runs_that_end_together_are_all_read(following):
+    """The second ends as soon as the first one lets go of the lock."""
+    each = following(grace=0.01)
+    second = each.app.tracer.start_span("rag", attributes={"openinference.span.kind": "CHAIN"})
+    lock, processor = each.processor._lock, each.processor
+
+    class Lock:
+        def __enter__(self):
+            return lock.__enter__()
+
+        def __exit__(self, *_):
+            lock.release()
+            if processor._due and second.is_recording():
+                second.end()
+
+    processor._lock = Lock()
+    each.app.chain()
+    assert processor.force_flush()
+    assert len(processor) == 0
 
 
 PRELUDE = """

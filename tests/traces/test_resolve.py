@@ -207,6 +207,24 @@ def test_a_flush_does_not_wait_for_ever_for_texts(monkeypatch):
     monitor.close(5)
 
 
+@pytest.mark.parametrize("error", [SystemExit, asyncio.CancelledError])
+def test_a_function_that_ends_its_thread_costs_its_run_only(error):
+    def store(ids):
+        if asked():
+            raise error
+        return {f"doc-{n}": text for n, text in enumerate(TEXTS)}
+
+    asked = iter([True, False]).__next__
+    monitor, provider = Monitor(judge="local"), TracerProvider()
+    provider.add_span_processor(RagaliqSpanProcessor(monitor, resolve=store))
+    for _ in range(2):
+        ask(provider)
+        assert monitor.flush(30)
+    assert monitor.stats().outcomes == {"incomplete_run": 1, "evaluated": 1}
+    assert monitor.stats().incomplete == {"internal_error": 1}
+    monitor.close(5)
+
+
 def test_a_file_asks_for_each_text_once(written):
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
