@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.files import file_errors, owner_only
-from ragaliq.core.results import EvaluationResult, JudgeUsage, Verdict
+from ragaliq.core.results import EvaluationResult, JudgeUsage, Status, Verdict
 from ragaliq.core.spending import spending
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.datasets.labelled_claims import LabelledClaim
@@ -137,7 +137,10 @@ async def judge_claims(
 
 
 def _judged(claim: LabelledClaim, result: EvaluationResult) -> JudgedClaim:
-    failed = result.score is None
+    failure = None
+    if result.score is None:
+        # A judge of the user's own may raise what is no error of a judge.
+        failure = result.status if result.status.is_failure else Status.JUDGE_ERROR
     return JudgedClaim(
         id=claim.id,
         group=claim.group,
@@ -146,7 +149,7 @@ def _judged(claim: LabelledClaim, result: EvaluationResult) -> JudgedClaim:
         label=claim.verdict,
         verdict=result.raw_response.get("verdict"),
         support=result.score,
-        failure=result.status.value if failed else None,
+        failure=failure,
         error_type=result.error_type,
         seconds=result.duration or 0.0,
         usage=result.usage,

@@ -57,6 +57,15 @@ async def test_a_judge_that_does_not_answer_in_time_is_counted_as_such():
     assert rows["c0001"].failure == "judge_timeout"
 
 
+async def test_what_is_no_error_of_a_judge_is_a_failure_too():
+    class Unreadable(LocalJudge):
+        async def verify_claim(self, claim, context):
+            raise DatasetError("its table cannot be read")
+
+    [row] = (await judged([claim(1)], Unreadable())).values()
+    assert (row.failure, row.error_type, row.support) == ("judge_error", "DatasetError", None)
+
+
 async def test_no_claim_is_begun_once_the_money_is_spent():
     claims = [claim(n) for n in range(10)]
     judge = judge_for(claims, *[("SUPPORTED", 1.0)] * 10, cost=0.4)
