@@ -148,6 +148,23 @@ def test_at_the_end_of_a_chain_it_reads_what_it_is_given(guard_of, invoke):
     assert invoke(chain, {"input": QUESTION}) == FALLBACK
 
 
+class Unprintable:
+    """A lazy attribute whose row is gone."""
+
+    def __str__(self):
+        raise LookupError("gone")
+
+    __repr__ = __str__
+
+
+def test_at_the_end_of_a_chain_metadata_that_cannot_be_read_is_not_felt(guard_of, invoke):
+    context = [Document(REFUNDS[0], metadata={"row": Unprintable()})]
+    guard = guard_of()
+    given = {"input": QUESTION, "context": context, "answer": WRONG}
+    assert invoke(guard, given)["answer"] == WRONG
+    assert guard.guard.monitor.stats().incomplete == {"internal_error": 1}
+
+
 def test_at_the_end_of_a_chain_without_a_context_it_says_what_to_do(guard_of, invoke):
     with pytest.raises(ConfigurationError, match=r"wrap the chain instead"):
         invoke(rag_chain() | guard_of(), QUESTION)

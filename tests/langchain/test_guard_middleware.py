@@ -5,6 +5,7 @@ import sys
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.structured_output import ToolStrategy
+from langchain_core.documents import Document
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import BaseModel
@@ -66,6 +67,30 @@ def test_a_supported_answer_passes_and_tool_calls_are_no_answers(agent_of, invok
     assert monitor.flush(5)
     (result,) = got
     assert (result.case.query, result.case.context_texts) == (QUESTION, ["\n".join(REFUNDS)])
+
+
+class Unprintable:
+    """A lazy attribute whose row is gone."""
+
+    def __str__(self):
+        raise LookupError("gone")
+
+    __repr__ = __str__
+
+
+def test_metadata_that_cannot_be_read_is_not_felt(invoke):
+    middleware = RagaliqGuardMiddleware(judge=ScriptedJudge())
+
+    @tool(response_format="content_and_artifact")
+    def look_up(query: str):
+        """Search the documents."""
+        return REFUNDS[0], [Document(REFUNDS[0], metadata={"row": Unprintable()})]
+
+    llm = model(calling("look_up", query="refunds"), WRONG)
+    agent = create_agent(llm, [look_up], middleware=[middleware])
+    assert ask(invoke, agent)[-1].text == WRONG
+    assert middleware.guard.monitor.stats().incomplete == {"internal_error": 1}
+    middleware.guard.monitor.close(1.0)
 
 
 def test_an_answer_below_is_replaced_in_the_conversation(agent_of, invoke):

@@ -20,6 +20,7 @@ from llama_index.core.chat_engine import (
 from llama_index.core.query_engine import CustomQueryEngine, SubQuestionQueryEngine
 from llama_index.core.question_gen.types import BaseQuestionGenerator, SubQuestion
 from llama_index.core.response_synthesizers import get_response_synthesizer
+from llama_index.core.schema import NodeWithScore, TextNode
 from llama_index.core.tools import FunctionTool, QueryEngineTool
 from llama_index.core.workflow import (
     HumanResponseEvent,
@@ -204,6 +205,24 @@ def test_an_engine_that_returns_a_text_is_checked(guard_of):
             return str(model(WRONG).complete(f"{found[0].text}\n\n{query_str}"))
 
     assert GuardedQueryEngine(Plain(), guard_of()).query(QUESTION).response == FALLBACK
+
+
+class Unprintable:
+    """A lazy attribute whose row is gone."""
+
+    def __str__(self):
+        raise LookupError("gone")
+
+    __repr__ = __str__
+
+
+def test_metadata_that_cannot_be_read_is_not_felt(guard_of, query):
+    row = {"row": Unprintable()}
+    node = TextNode(text=ANSWER, metadata=row, excluded_llm_metadata_keys=["row"])
+    guard = guard_of()
+    engine = Given(response=Response(WRONG, [NodeWithScore(node=node)]))
+    assert query(GuardedQueryEngine(engine, guard)).response == WRONG
+    assert guard.monitor.stats().incomplete == {"internal_error": 1}
 
 
 def test_with_the_guard_off_the_engine_answers_as_it_does(guarded, query):

@@ -6,7 +6,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self, cast
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.base import RunnableBindingBase, coerce_to_runnable
@@ -19,16 +19,8 @@ from langchain_ragaliq.handler import RagaliqCallbackHandler
 from langchain_ragaliq.judge import with_judge
 from langchain_ragaliq.reading import READER
 from langchain_ragaliq.replacing import annotated, answer_of, replaced, throughout, with_feedback
-from ragaliq import (
-    ConfigurationError,
-    Guard,
-    GuardResult,
-    Monitor,
-    Passage,
-    RAGTestCase,
-    context_chunks,
-)
-from ragaliq.capture import CaseSources, Found, RunLog, takes_only
+from ragaliq import ConfigurationError, Guard, GuardResult, Monitor, Passage
+from ragaliq.capture import Found, RunLog, takes_only
 
 if TYPE_CHECKING:
     from langchain_core.callbacks import (
@@ -339,7 +331,7 @@ class _GuardedCall:
             "framework": "langchain",
         }
 
-    def case_of(self, output: Any) -> RAGTestCase | RunLog | None:
+    def case_of(self, output: Any) -> RunLog | None:
         """What there is to check of an attempt.
 
         Raises:
@@ -347,11 +339,7 @@ class _GuardedCall:
         """
         if self._guard.is_off:
             return None
-        if self._runnable.chain is None:
-            case = _case_in(output)
-            self._judged = case.response if case is not None else ""
-            return case
-        log = self.observed.log
+        log = _log_of(output) if self._runnable.chain is None else self.observed.log
         if log is not None:
             # An attempt that was told more has not been asked another question.
             self._question = log.question = self._question or log.question
@@ -414,8 +402,8 @@ class _GuardedCall:
         return values
 
 
-def _case_in(output: Any) -> RAGTestCase | None:
-    """The case that a guard at the end of a chain is given."""
+def _log_of(output: Any) -> RunLog | None:
+    """What a guard at the end of a chain is given."""
     passages = READER.context(output)
     if passages is None:
         passages = [Passage(text) for text in READER.context_texts(output)[:1]] or None
@@ -430,12 +418,10 @@ def _case_in(output: Any) -> RAGTestCase | None:
     answer, question = READER.answer(output), READER.question(output) or Found("", "")
     if answer is None:
         return None
-    return RAGTestCase(
-        query=question.text,
-        context=context_chunks(passages),
-        response=answer.text,
-        sources=CaseSources(question=question.where, context="output", answer=answer.where),
-    )
+    # Not a case: building one reads metadata, whose errors are not the request's.
+    log = RunLog(uuid4().hex, question=question, answer=answer)
+    log.named(passages)
+    return log
 
 
 class _Observation(RagaliqCallbackHandler):

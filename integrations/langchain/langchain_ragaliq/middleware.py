@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from uuid import uuid4
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage, ToolMessage
 from langchain_core.runnables.config import var_child_runnable_config
@@ -12,8 +13,8 @@ from langchain_ragaliq.guard import note_guarded
 from langchain_ragaliq.judge import with_judge
 from langchain_ragaliq.reading import FEEDBACK, READER
 from langchain_ragaliq.replacing import annotated, answer_of, feedback_message, replaced
-from ragaliq import ConfigurationError, Guard, GuardResult, Monitor, RAGTestCase, context_chunks
-from ragaliq.capture import CaseSources, takes_only
+from ragaliq import ConfigurationError, Guard, GuardResult, Monitor
+from ragaliq.capture import Found, RunLog, takes_only
 
 try:
     from langchain.agents.middleware import AgentMiddleware, hook_config
@@ -73,20 +74,17 @@ class RagaliqGuardMiddleware(AgentMiddleware[Any, Any]):
             return None
         return self._settle(state, await self.guard.acheck(case, **self._origin()))
 
-    def _case(self, state: Mapping[str, Any]) -> RAGTestCase | None:
+    def _case(self, state: Mapping[str, Any]) -> RunLog | None:
         if self.guard.is_off or not _is_final(state):
             return None
         answer = answer_of(_answer_state(state))
         question = READER.question({"messages": state["messages"]})
         if not answer or question is None:
             return None
-        passages = [each for each in READER.turn(state) if each.text.strip() != answer.strip()]
-        return RAGTestCase(
-            query=question.text,
-            context=context_chunks(passages),
-            response=answer,
-            sources=CaseSources(question=question.where, context="messages"),
-        )
+        # Not a case: building one reads metadata, whose errors are not the request's.
+        log = RunLog(uuid4().hex, question=question, answer=Found(answer, ""))
+        log.turn([each for each in READER.turn(state) if each.text.strip() != answer.strip()])
+        return log
 
     def _origin(self) -> dict[str, Any]:
         config = var_child_runnable_config.get() or {}

@@ -51,15 +51,7 @@ from llama_index.evaluation.ragaliq.reading import (
     value_of,
 )
 from llama_index.evaluation.ragaliq.span_handler import RagaliqSpanHandler, openinference_target
-from ragaliq import (
-    ConfigurationError,
-    Guard,
-    GuardRejected,
-    GuardResult,
-    Monitor,
-    RAGTestCase,
-    context_chunks,
-)
+from ragaliq import ConfigurationError, Guard, GuardRejected, GuardResult, Monitor
 from ragaliq.capture import ANSWER_KEYS, Found, RunLog, takes_only
 
 __all__ = ["GuardedChatEngine", "GuardedQueryEngine", "GuardedWorkflow"]
@@ -430,7 +422,7 @@ class _Attempts:
             _WATCHER.stop_listening()
             _WATCHED.reset(token)
 
-    def _case(self, answer: str, response: Any) -> RAGTestCase | RunLog:
+    def _case(self, answer: str, response: Any) -> RunLog:
         if self._seen:
             log = self._seen.pop()
             log.id = uuid4().hex
@@ -438,8 +430,10 @@ class _Attempts:
             log.answer = Found(answer, log.answer.where)
             return log
         # Nothing was retrieved as far as can be seen: what the response itself names counts.
-        passages = passages_of(sources_of(payload_of(response)))
-        return RAGTestCase(query=self._question, context=context_chunks(passages), response=answer)
+        # Not a case: building one reads metadata, whose errors are not the request's.
+        log = RunLog(uuid4().hex, question=Found(self._question, ""), answer=Found(answer, ""))
+        log.named(passages_of(sources_of(payload_of(response))))
+        return log
 
     def _origin(self) -> dict[str, Any]:
         session_id = (active_instrument_tags.get() or {}).get("session_id")
