@@ -347,6 +347,11 @@ class RunLog:
         return next(((source, passages) for source, passages in found if passages), ("", ()))
 
 
+def built(case: RAGTestCase | RunLog) -> RAGTestCase:
+    """A case; that of a log is built, see `RunLog.build`."""
+    return case.build() if isinstance(case, RunLog) else case
+
+
 def _calls_and_candidates(
     events: Sequence[tuple[Any, ...]], parents: Mapping[Step, Step | None]
 ) -> tuple[list[Call], list[Candidate]]:

@@ -24,6 +24,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from ragaliq.capture import Conversations, RunLog
+from ragaliq.capture.run import built
 from ragaliq.core.checks import require_positive
 from ragaliq.core.complaints import Complaints
 from ragaliq.core.concurrency import is_being_cancelled
@@ -514,7 +515,7 @@ class Engine:
             info = run.info()
             case = self._case_of(run)
             if isinstance(self._scorer, Enqueueing):
-                await self._scorer.publish(case, info, run.tally)
+                await self._scorer.publish(built(case), info, run.tally)
                 run.end("enqueued")
                 return None
             lag = max(0.0, time.time() - run.ended_at)
@@ -554,16 +555,16 @@ class Engine:
             return evaluation
         return None
 
-    def _case_of(self, run: OpenRun) -> RAGTestCase:
+    def _case_of(self, run: OpenRun) -> RAGTestCase | RunLog:
         """The run's case, with what is known of the conversation that it is a part of."""
         case, name = run.case, run.session_id
         if isinstance(case, RunLog):
-            name, case = name or case.conversation, case.build()
+            name = name or case.conversation
         if not name or not self._keeps_turns:
             return case
         # Before limits: what is not judged is a turn of the conversation all the same.
         return self._conversations.joined(
-            case, f"{run.pipeline}\n{name}", fills=run.session_id is not None
+            built(case), f"{run.pipeline}\n{name}", fills=run.session_id is not None
         )
 
     def _sweep(self) -> None:

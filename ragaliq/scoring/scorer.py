@@ -26,6 +26,8 @@ from functools import cached_property
 from types import MappingProxyType, TracebackType
 from typing import Any, NamedTuple
 
+from ragaliq.capture import RunLog
+from ragaliq.capture.run import built
 from ragaliq.core.checks import require_positive
 from ragaliq.core.concurrency import pause_before_retry
 from ragaliq.core.evaluator import Evaluator, identity_of
@@ -231,7 +233,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
 
     async def score(
         self,
-        case: RAGTestCase,
+        case: RAGTestCase | RunLog,
         run: RunInfo | None = None,
         *,
         metrics: Collection[str] = (),
@@ -240,7 +242,8 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         """Judge a case, emit and store the results.
 
         Args:
-            case: Question, context and answer.
+            case: Question, context and answer; the case of a log is built once the limits let it
+                pass.
             run: Where the answer came from; by default what the case says.
             metrics: What is measured; by default what the run's sampling chose, else everything.
             lag: Seconds since the end of a live run; 0 for all others.
@@ -252,8 +255,10 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
             BudgetExceeded: The budget leaves no room for it; the judge was not asked.
             CircuitOpenError: The breaker is open; the judge was not asked.
             StoreError: With `waits_for_sinks`: no sink stored the record.
+            pydantic.ValidationError: Something in a log is of the wrong type; nothing is quoted.
         """
         if run is None:
+            case = built(case)
             run = run_of(case, run_id=case.id, pipeline="")
         evaluators = self.chosen(metrics or run.metric_probabilities)
         attempt = waits = 1
@@ -294,7 +299,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
 
     async def _attempt(
         self,
-        case: RAGTestCase,
+        given: RAGTestCase | RunLog,
         run: RunInfo,
         evaluators: Sequence[Evaluator],
         lag: float,
@@ -304,8 +309,9 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
     ) -> Evaluation:
         judging: AbstractAsyncContextManager[dict[str, EvaluationResult]] = nullcontext({})
         if self.protection is not None:
-            judging = self.protection.judging(case)
+            judging = self.protection.judging(given)
         async with judging as judged:
+            case = built(given)
             fetched = case.sources.has_fetched_texts
             with self.emitter.evaluation(run, lag=lag, has_fetched_texts=fetched) as emission:
                 if self._redact is not None:
@@ -373,8 +379,9 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         """The results of a case that the breaker kept from the judge."""
         return {each.name: self._unjudged[each.name] for each in self.chosen(metrics)}
 
-    def shown(self, case: RAGTestCase) -> RAGTestCase:
+    def shown(self, case: RAGTestCase | RunLog) -> RAGTestCase:
         """A case as results show it: with what `redact_for_judge` returns."""
+        case = built(case)
         return case if self._redact is None else _redacted(case, self._redact)[0]
 
     @cached_property

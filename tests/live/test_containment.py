@@ -12,7 +12,19 @@ import pytest
 from opentelemetry import trace
 
 import ragaliq
-from ragaliq import JudgeRefusalError, Monitor, OnCondition, OnTag, RAGTestCase, Sampling
+from ragaliq import (
+    Budget,
+    CircuitBreaker,
+    JudgeAPIError,
+    JudgeRefusalError,
+    JudgeUsage,
+    Monitor,
+    OnCondition,
+    OnTag,
+    RAGTestCase,
+    Sampling,
+)
+from ragaliq.capture import Found, RunLog
 from ragaliq.testing import ScriptedJudge
 
 
@@ -59,6 +71,34 @@ def test_an_id_of_any_kind_raises_nothing_and_is_counted(monitor_of, case):
     stats = monitor.stats()
     assert (stats.started, stats.pending) == (3, 0)
     assert stats.incomplete == {"internal_error": 3}
+
+
+@pytest.mark.parametrize(
+    ("judge", "limit", "outcomes"),
+    [
+        (
+            ScriptedJudge(failures={"evaluate_relevance": JudgeAPIError("down")}),
+            {"breaker": CircuitBreaker(failures=1)},
+            {"evaluated": 2},
+        ),
+        (
+            ScriptedJudge(usage=JudgeUsage(requests=1, input_tokens=100)),
+            {"budget": Budget(tokens_per_day=100)},
+            {"evaluated": 1, "over_budget": 1},
+        ),
+    ],
+    ids=["breaker", "budget"],
+)
+def test_a_run_that_a_limit_keeps_from_the_judge_is_not_built(
+    monitor_of, case, judge, limit, outcomes
+):
+    monitor = monitor_of(judge=judge, evaluators=["relevance"], concurrency=1, **limit)
+    log = RunLog("r", question=Found("q", ""), answer=Found("a", ""))
+    log.metadata = {"row": Unprintable()}
+    assert monitor.submit(case)
+    assert monitor.submit(log)
+    assert monitor.flush(5.0)
+    assert monitor.stats().outcomes == outcomes
 
 
 class Unreadable(trace.NonRecordingSpan):
