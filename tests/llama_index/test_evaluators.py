@@ -93,6 +93,7 @@ async def test_missing_inputs_make_an_invalid_result_and_no_call(
         assert (result.invalid_result, result.score, result.passing) == (True, None, None)
         assert result.invalid_reason.endswith(f"needs {missing}")
         assert result.query == given.get("query")
+        assert result.contexts == given.get("contexts", [])
     assert judge.calls == 0
 
 

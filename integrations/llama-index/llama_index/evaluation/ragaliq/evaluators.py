@@ -173,6 +173,8 @@ class _MetricEvaluator(BaseEvaluator):
             contexts = sources_of(response) or getattr(response, "source_nodes", None) or ()
         try:
             chunks = None if contexts is None else _chunks(contexts)
+            texts = [each if isinstance(each, str) else each.text for each in chunks or ()]
+            shown["contexts"] = texts
             _require_texts(query, response, answer)
             given = {"query": query, "response": answer.strip() or None, "contexts": chunks}
             if missing := [name for name in self.inputs if given[name] is None]:
@@ -183,7 +185,6 @@ class _MetricEvaluator(BaseEvaluator):
             return self._invalid(f"malformed input: {error}", shown)
         except ValueError as error:  # pydantic's, which may quote
             return self._invalid(f"malformed input: {type(error).__name__}", shown, error)
-        shown["contexts"] = case.context_texts
         try:
             # A judge may itself be built on LlamaIndex: its calls are nobody's traffic.
             with suppress():

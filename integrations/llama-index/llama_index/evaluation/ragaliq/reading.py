@@ -446,11 +446,22 @@ def facts_of(said: Mapping[str, Any] | None) -> Facts:
     if unknown := sorted(str(key) for key in said if key not in _NAMES):
         raise TypeError(f"extract may return question, contexts and answer, not {unknown}")
     contexts = said.get("contexts")
-    listed = READER.listed([contexts] if isinstance(contexts, str) else contexts)
-    if listed is None and contexts is not None:
-        raise TypeError(f"contexts must be a list of texts or nodes, not {type(contexts).__name__}")
     return Facts(
         question=text_of(said.get("question")) or None,
-        context=listed,
+        context=None if contexts is None else _given(contexts),
         answer=answer_of(said.get("answer")) or None,
     )
+
+
+def _given(contexts: Any) -> list[Passage]:
+    items: Any = [contexts] if isinstance(contexts, str) else contexts
+    if isinstance(items, Mapping) or not isinstance(items, Iterable):
+        raise TypeError(f"contexts must be texts or nodes, not {type(items).__name__}")
+    passages: list[Passage] = []
+    for item in items:
+        is_node = isinstance(item, NodeWithScore | BaseNode)  # one without text is skipped
+        found = passages_of([item]) if is_node else READER.listed([item])
+        if found is None:
+            raise TypeError(f"contexts must be texts or nodes, not {type(item).__name__}")
+        passages += found
+    return passages
