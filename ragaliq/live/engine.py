@@ -556,7 +556,10 @@ class Engine:
         return None
 
     def _case_of(self, run: OpenRun) -> RAGTestCase | RunLog:
-        """The run's case, with what is known of the conversation that it is a part of."""
+        """The run's case, with what is known of the conversation that it is a part of.
+
+        A log outside a conversation stays one: most of those that a limit refuses are never built.
+        """
         case, name = run.case, run.session_id
         if isinstance(case, RunLog):
             name = name or case.conversation

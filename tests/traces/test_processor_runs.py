@@ -210,7 +210,7 @@ def test_a_late_child_of_a_run_that_is_over_begins_no_new_one(app, processed):
     assert processed.monitor.stats().started == 1
 
 
-def test_what_a_draft_says_is_what_the_monitor_gets(app, processed):
+def test_what_a_log_says_is_what_the_monitor_gets(app, processed):
     app.chain(session="s1")
     assert processed.cases()
     (result,) = processed.results

@@ -302,9 +302,9 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
         pipeline: The application's name for what it runs.
         extract: A function of what a run was called with (a mapping by argument, or by field of a
             workflow's start event) and what it returned, which returns any of `question`,
-            `contexts` and `answer` as a mapping; the rest is guessed. It runs before the call
-            returns, so it should do no more than look things up. A run for which it raises is
-            counted `extract_failed`.
+            `contexts` (texts or nodes) and `answer` as a mapping; the rest is guessed. It runs
+            before the call returns, so it should do no more than look things up. A run for which
+            it raises is counted `extract_failed`.
         covers: Which runs are followed, by the instrument tags that they start under; all of them
             by default.
         max_runs: Runs in progress that are kept; beyond, the oldest is counted `evicted`.
