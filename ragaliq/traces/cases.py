@@ -662,9 +662,11 @@ def run_of(case: RAGTestCase, *, run_id: str, pipeline: str, ended_at: float = 0
         ended_at: Unix time in seconds, where the case is not from a trace.
     """
     held = case.metadata.get(_KEY)
-    if isinstance(held, Mapping) and "target" in held:
-        with suppress(ValidationError):  # metadata of somebody else's under the same name
-            return RunInfo.model_validate({"pipeline": pipeline, **held, "run_id": run_id})
+    # Or else it is somebody else's metadata under the same name.
+    if isinstance(held, Mapping) and held.get("target") and held.keys() <= set(_KEPT):
+        with suppress(ValidationError):
+            named = {**held, "run_id": run_id, "pipeline": held.get("pipeline") or pipeline}
+            return RunInfo.model_validate(named)
     try:
         chance = float(case.metadata.get("sampling_probability", 1.0))
     except (TypeError, ValueError):

@@ -34,13 +34,20 @@ def test_a_case_from_a_trace_names_its_span():
         "a trace of jam",
         {},
         {"target": {"trace_id": "x", "span_id": "y"}},
+        {"target": None},
         {"target": TARGET, "more": 1},
+        {"target": TARGET, "release": "1.0"},
         {"target": TARGET, "framework": "haystack"},
     ],
 )
 def test_other_metadata_of_that_name_means_nothing(held):
     run = run_of(case(trace=held), run_id="r1", pipeline="file", ended_at=5.0)
     assert (run.target, run.pipeline, run.ended_at) == (None, "file", 5.0)
+
+
+def test_a_run_without_a_name_has_the_data_set_s():
+    run = run_of(case(trace={"target": TARGET, "pipeline": ""}), run_id="r1", pipeline="file")
+    assert (run.target.span_id, run.pipeline) == (TARGET["span_id"], "file")
 
 
 def test_sinks_get_the_original_span(sink):
