@@ -15,7 +15,7 @@ import math
 import re
 import zlib
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import chain
@@ -132,6 +132,10 @@ _NOT_JSON = "it is not JSON"
 _DECODER = json.JSONDecoder()
 _BETWEEN = re.compile(r"[ \t\r\n,]*")
 _NEXT_VALUE = re.compile(r"^[{\[]", re.MULTILINE)
+_SCALAR = re.compile(  # to the end of its line
+    r'(?:null|true|false|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|"(?:[^"\\\n]|\\.)*")[ \t\r]*$',
+    re.MULTILINE,
+)
 
 _Values = Iterator[tuple[str, Any | DatasetError]]
 
@@ -199,8 +203,10 @@ def _values(data: bytes, line: int = 1) -> _Values:
     except UnicodeDecodeError as error:
         byte, before = data[error.start], data[: error.start]
         column = error.start - before.rfind(b"\n")
-        line += before.count(b"\n")
-        yield f"line {line}", DatasetError(f"byte {byte:#04x} in column {column} is not UTF-8")
+        problem = f"byte {byte:#04x} in column {column} is not UTF-8"
+        if lines := before.count(b"\n"):  # a document over several lines: nothing of it is read
+            raise DatasetError(f"line {line + lines}: {problem}") from None
+        yield f"line {line}", DatasetError(problem)
         return
     del data
     at = counted = 0
@@ -213,6 +219,8 @@ def _values(data: bytes, line: int = 1) -> _Values:
             if text[start] in "{[":  # or else another output of the program
                 value, at = _DECODER.raw_decode(text, start)
                 problem = ""
+            elif scalar := _SCALAR.match(text, start):  # JSON as well, though no span
+                value, at, problem = None, scalar.end(), ""
         except json.JSONDecodeError as error:
             problem, end = f"{_NOT_JSON}: {error.msg} in column {error.colno}", error.pos
         except RecursionError:
@@ -238,7 +246,6 @@ _INSIDE = (0x0A, 0x12, 0x1A)  # what may begin a ResourceSpans
 def _protobuf_spans(file: io.BufferedReader, framing: str) -> _Found:
     """The spans of a file, each with its place in it; one part of it is in memory at a time."""
     try:
-        from google.protobuf.json_format import MessageToDict
         from google.protobuf.message import DecodeError
         from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, TracesData
     except ImportError:
@@ -254,7 +261,7 @@ def _protobuf_spans(file: io.BufferedReader, framing: str) -> _Found:
         except DecodeError:
             raise DatasetError(f"message {number}: it cannot be read as OTLP") from None
         for part in parts:
-            for place, span in _resource_spans(MessageToDict(part)):
+            for place, span in _resource_spans(part):
                 yield f"message {number}, {place}", span
 
 
@@ -310,9 +317,10 @@ def _varint(data: bytes) -> tuple[int, int]:
     return 0, 0
 
 
-# --- a span of OTLP in JSON, which protobuf's messages are turned into ----------------------------
+# --- a span of OTLP, in JSON or as a message of protobuf's ----------------------------------------
 #
-# Not by protobuf's `json_format`, which takes the hexadecimal ids of OTLP's JSON for base64.
+# By hand: protobuf's `json_format` takes the hexadecimal ids of OTLP's JSON for base64, and the
+# other way it takes three times as long and makes texts of NaN and infinity.
 
 _MOST_NESTED = 64
 _HEX = re.compile(r"[0-9a-f]+")
@@ -330,18 +338,27 @@ def _camel(name: str) -> str:
 
 
 def _get(held: Any, name: str) -> Any:
-    """A member of an object, by its name in OTLP's JSON or by protobuf's own."""
-    if not isinstance(held, dict):
+    """A member: of an object by its name in OTLP's JSON or by protobuf's own, or of a message.
+
+    Bytes are given as hexadecimal digits.
+    """
+    if isinstance(held, dict):
+        value = held.get(_camel(name))
+        return held.get(name) if value is None else value
+    if isinstance(held, _NO_MEMBERS):
         raise _BadSpanError("something is not an object that must be one")
-    value = held.get(_camel(name))
-    return held.get(name) if value is None else value
+    value = getattr(held, name, None)
+    return value.hex() if isinstance(value, bytes) else value
 
 
-def _items(held: Any, name: str) -> list[Any]:
+_NO_MEMBERS = (str, int, float, list, type(None))
+
+
+def _items(held: Any, name: str) -> Iterable[Any]:
     value = _get(held, name)
-    if not isinstance(value, list | None):
+    if isinstance(value, str | int | float | Mapping):
         raise _BadSpanError(f"{name} is not a list")
-    return value or []
+    return value or ()
 
 
 def _request_spans(document: Mapping[str, Any]) -> _Found:
@@ -400,7 +417,10 @@ def _attributes(held: Any) -> dict[str, object]:
 def _value(held: Any, depth: int) -> object:
     if depth > _MOST_NESTED:
         raise _BadSpanError("an attribute is nested too deeply")
-    found = () if held is None else ((name, _get(held, name)) for name in _VALUES)
+    names: Iterable[str] = _VALUES
+    if hasattr(held, "WhichOneof"):  # a message, which has all of them, though only one is set
+        names = filter(None, [held.WhichOneof("value")])
+    found = () if held is None else ((name, _get(held, name)) for name in names)
     which, value = next(((name, value) for name, value in found if value is not None), ("", None))
     if which == "array_value":
         return [_value(each, depth + 1) for each in _items(value, "values")]

@@ -2,11 +2,14 @@
 
 import gzip
 import json
+import math
 import random
 
 import pyarrow as pa
 import pytest
 from hand_written import TRACE
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue
+from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -196,6 +199,9 @@ PRINTED = [json.dumps(each, indent=4) for each in PHOENIX]
 DEEP = '{"resourceSpans": ' + "[" * 100_000 + "]" * 100_000 + "}"
 
 
+NO_SPAN = "it is neither a span nor an export request with spans"
+
+
 BROKEN = {
     "the first line is cut": (f"{LINE[300:]}\n{LINE}\n", "line 1: it is not JSON"),
     "the first line is no text": (
@@ -219,6 +225,10 @@ BROKEN = {
         "\n".join([*PRINTED, PRINTED[0][:100]]),
         "line 53: it is not JSON",
     ),
+    "a line is no object": (f"{LINE}\nnull\n", f"line 2: {NO_SPAN}"),
+    "a line is a number": (f"{LINE}\n-5.1e3\n", f"line 2: {NO_SPAN}"),
+    "a line is a text": (f'{LINE}\n"a \\"b\\""\r\n', f"line 2: {NO_SPAN}"),
+    "a line begins as a number": (f"{LINE}\n5 requests\n", "line 2: it is not JSON"),
     "a list is cut": ("[\n" + ",\n".join(map(json.dumps, PHOENIX)), "line 3: it is not JSON"),
 }
 
@@ -234,6 +244,34 @@ def test_what_is_whole_is_read(name, written):
     reader = read_cases(path, on_error="skip")
     assert_the_case(reader)
     assert reader.skipped == 1
+
+
+def test_a_document_over_several_lines_is_refused_for_one_byte(written):
+    content = FILES["requests in a list"].encode().replace(b"five", b"f\xefve", 1)
+    with pytest.raises(DatasetError, match=r"^line \d\d+: byte 0xef in column \d+ is not UTF-8"):
+        list(spans_in(written("t.json", content)))
+
+
+def test_values_in_protobuf(written):
+    one = {"values": [{"double_value": 2.5}]}
+    pair = {"key": "k", "value": {"array_value": one}}
+    values = [
+        ({"double_value": math.inf}, math.inf),
+        ({"bytes_value": b"\1\2"}, "0102"),
+        ({"int_value": 0}, 0),
+        ({"bool_value": False}, False),
+        ({"string_value": ""}, ""),
+        ({"kvlist_value": {"values": [pair]}}, {"k": [2.5]}),
+        ({}, None),
+    ]
+    message = TracesData()
+    ours = message.resource_spans.add().scope_spans.add().spans.add()
+    ours.trace_id, ours.span_id, ours.parent_span_id = b"\1" * 16, b"\2" * 8, bytes(8)
+    for number, (held, _) in enumerate(values):
+        ours.attributes.add(key=str(number), value=AnyValue(**held))
+    (span,) = spans_in(written("t.pb", message.SerializeToString()))
+    assert list(span.attributes.values()) == [expected for _, expected in values]
+    assert (span.trace_id, span.span_id, span.parent_id) == ("01" * 16, "02" * 8, None)
 
 
 def test_files_put_after_each_other_without_a_line_between(written):
