@@ -104,7 +104,8 @@ class Monitor:
             `nats://`, `kafka://`) `ragaliq worker` processes evaluate; with `sqlite:///runs.db`
             `ragaliq evaluate --pending` does later. Judge, limits, breaker, sinks and content are
             then set there, not here.
-        niceness: Priority that the child process gives to others, 0 (none) to 19.
+        niceness: Priority that the child process gives to others, 0 (none) to 19: on Linux it
+            judges then only while a processor has nothing else to do.
         mode: `background`, or `inline`: the call that ends a run waits for its result. In a thread
             with a running event loop it does not wait; use `await monitor.result()`.
         inline_timeout: Seconds to wait in inline mode; after that the run is scored and counted in

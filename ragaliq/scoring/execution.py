@@ -52,7 +52,7 @@ Executor = Literal["thread", "process"]
 Message = dict[str, Any]
 """What crosses between the two processes: plain data, written as JSON."""
 
-_LOWEST_PRIORITY = 19
+LOWEST_PRIORITY = 19
 _GRACE = 5.0  # seconds beyond a case's deadline
 _NO_DEADLINE = 600.0  # seconds without a sign of life, where a case has no deadline
 _STARTS_TRIED = 3
@@ -90,10 +90,8 @@ def judging_processes(
     Raises:
         ConfigurationError: No such executor, or the process is asked for and not possible.
     """
-    if not 0 <= niceness <= _LOWEST_PRIORITY:
-        raise ConfigurationError(
-            f"niceness must be within 0 and {_LOWEST_PRIORITY}, got {niceness}"
-        )
+    if not 0 <= niceness <= LOWEST_PRIORITY:
+        raise ConfigurationError(f"niceness must be within 0 and {LOWEST_PRIORITY}, got {niceness}")
     if asked == "thread":
         return []
     if asked is not None and asked not in get_args(Executor):
@@ -442,7 +440,10 @@ def _spawn() -> tuple[subprocess.Popen[bytes], socket.socket]:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             env=environment,
-            start_new_session=True,  # signals of a terminal are for the application
+            # A terminal's signals are for the application. A session of its own would have Linux
+            # share the processors between the two first (autogroups, sched(7)), and the child's
+            # priority would say nothing.
+            process_group=0,
         )
     except BaseException:
         ours.close()

@@ -131,7 +131,8 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         executor: Where judging happens: `thread`, `process`, or None for the process where it is of
             use and possible.
         processes: How many, where it happens in processes.
-        niceness: How far such a process steps back for others, 0 (not at all) to 19.
+        niceness: How far such a process steps back for others, 0 (not at all) to 19: on Linux it
+            judges then only while a processor has nothing else to do.
         telemetry: The shape of what is emitted and the providers, or an emitter to share.
         redact_for_judge: Called with each text of a case, and its kind (`question`, `answer`,
             `chunk`), before the judge sees it; results show what it returns, and None empties the

@@ -12,16 +12,14 @@ import signal
 import socket
 import sys
 import threading
-from contextlib import suppress
 from itertools import chain
-from pathlib import Path
 
 from ragaliq._version import __version__
 from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.evaluators.case import evaluate_case
 from ragaliq.judges.base import LLMJudge
-from ragaliq.scoring.execution import Channel, Message, read_plan
+from ragaliq.scoring.execution import LOWEST_PRIORITY, Channel, Message, read_plan
 
 _LONGEST_WAIT = 0.05  # seconds a reply waits for others
 _CLAIMS_AT_ONCE = 100
@@ -49,9 +47,13 @@ async def _serve(channel: Channel) -> None:
     plan = await channel.receive()
     if plan is None:
         return
-    _step_back(plan["niceness"])
+    os.nice(plan["niceness"])
     judge, evaluators = read_plan(plan)
     await evaluate_case(_FIRST_CASE, [*evaluators.values()], judge)  # loads what loads on first use
+    if plan["niceness"] == LOWEST_PRIORITY and hasattr(os, "SCHED_IDLE"):  # Linux
+        # Of any niceness, this process would keep a processor to the end of its time slice, some
+        # milliseconds, while the application waits for one.
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     await channel.send({"ready": __version__})
     answering: set[asyncio.Task[list[Message]]] = set()
     sending: set[asyncio.Task[None]] = set()
@@ -78,14 +80,6 @@ async def _serve(channel: Channel) -> None:
         answer = asyncio.create_task(_answer(job, evaluators, judge))
         answering.add(answer)
         answer.add_done_callback(answered)
-
-
-def _step_back(niceness: int) -> None:
-    os.nice(niceness)
-    # Where Linux shares processors between sessions first (autogroups, sched(7)), this process is
-    # alone in its own, and its niceness would say nothing to the application.
-    with suppress(OSError):  # elsewhere, and without /proc
-        Path("/proc/self/autogroup").write_text(str(niceness), encoding="ascii")
 
 
 async def _answer(job: Message, evaluators: dict[str, Evaluator], judge: LLMJudge) -> list[Message]:

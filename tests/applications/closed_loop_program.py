@@ -13,10 +13,10 @@ from rag_chain import QUESTION, rag_chain
 from langchain_ragaliq import RagaliqCallbackHandler
 from ragaliq import Monitor
 
-executor, seconds = sys.argv[1], float(sys.argv[2])
+niceness, seconds = sys.argv[1], float(sys.argv[2])
 chain, callbacks = rag_chain(), []
-if executor != "none":
-    monitor = Monitor(judge="local", executor=executor)
+if niceness != "none":
+    monitor = Monitor(judge="local", executor="process", niceness=int(niceness))
     callbacks = [RagaliqCallbackHandler(monitor)]
 for _ in range(30):
     chain.invoke(QUESTION, {"callbacks": callbacks})

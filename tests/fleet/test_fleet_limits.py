@@ -52,18 +52,19 @@ def test_without_the_storage_each_keeps_its_share(redis_server, tmp_path):
     redis_server.kill()
     processes = run_fleet(tmp_path, url=redis_server.url(), **{**SHORT, "minutes": 3})
     assert all(set(process["states"].values()) == {"unavailable"} for process in processes)
-    # A call that used more tokens than was expected of it is 3 % of so small a share.
-    hold_their_shares(processes, {**SHORT, "minutes": 3}, tolerance=1.05, least=0.0)
+    # The last four calls of a minute may use half as much again as was expected of them, and ten
+    # are the share: 20 %. The limit of all is four shares.
+    hold_their_shares(processes, {**SHORT, "minutes": 3}, tolerance=1.2, least=0.0)
 
 
 # In the moment the storage goes each process has its last reply only, and reckons with what the
 # others have used since. On a busy machine minutes of 1.2 s are not kept to the call, and not used
-# up: 5 %. A limit that is opened a second time is 20 % and more.
+# up: 10 %. A limit that is opened a second time is 20 % and more.
 @pytest.mark.parametrize(
     ("options", "minutes", "bounds"),
     [
-        (SHORT, 0.05, {"tolerance": 1.05, "least": 0.0}),
-        (SHORT, 1.0, {"tolerance": 1.05, "least": 0.0}),
+        (SHORT, 0.05, {"tolerance": 1.1, "least": 0.0}),
+        (SHORT, 1.0, {"tolerance": 1.1, "least": 0.0}),
         pytest.param(REAL, 1.0, {}, marks=pytest.mark.soak),
     ],
 )
