@@ -114,7 +114,7 @@ if TYPE_CHECKING:
     from ragaliq.tables import score_batch, score_batch_schema
     from ragaliq.telemetry.emit import TelemetryOptions, current_span_target, span_target
     from ragaliq.worker.executor import BrokerExecutor
-    from ragaliq.worker.settings import WorkerSettings
+    from ragaliq.worker.worker import WorkerSettings
 
 __all__ = [
     "DEFAULT_JUDGE_MODEL",
@@ -273,7 +273,7 @@ _NAMES = {
     "ragaliq.records.store": "SQLiteStore read_records",
     "ragaliq.telemetry.emit": "TelemetryOptions current_span_target span_target",
     "ragaliq.worker.executor": "BrokerExecutor",
-    "ragaliq.worker.settings": "WorkerSettings",
+    "ragaliq.worker.worker": "WorkerSettings",
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 

@@ -28,7 +28,7 @@ from ragaliq.worker.brokers import ENV_HEARTBEAT
 
 if TYPE_CHECKING:
     from ragaliq.judges.base import LLMJudge
-    from ragaliq.worker.settings import WorkerSettings
+    from ragaliq.worker.worker import WorkerSettings
 
 worker = typer.Typer(
     name="worker",
@@ -102,8 +102,7 @@ def run(
     if context.invoked_subcommand is not None:
         return ExitCode.OK
     from ragaliq.worker.brokers import broker_at, broker_url
-    from ragaliq.worker.settings import WorkerSettings
-    from ragaliq.worker.worker import run_worker
+    from ragaliq.worker.worker import WorkerSettings, run_worker
 
     url = broker_url(broker)
     if app is not None:
@@ -152,7 +151,7 @@ def _judge(
 
 
 def _settings_of(spec: str) -> WorkerSettings:
-    from ragaliq.worker.settings import WorkerSettings
+    from ragaliq.worker.worker import WorkerSettings
 
     found = imported("--app", spec)
     settings = found() if callable(found) and not isinstance(found, WorkerSettings) else found

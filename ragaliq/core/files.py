@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 from ragaliq.errors import DatasetError
 
@@ -17,6 +18,21 @@ def file_errors(path: str | os.PathLike[str]) -> Iterator[None]:
         yield
     except OSError as error:
         raise DatasetError(f"{path}: {error.strerror or error}") from None
+
+
+def lock(file: IO[bytes], error: Exception) -> None:
+    """Hold an open file until it is closed, where the system knows locks.
+
+    Raises:
+        Exception: The one given: another process holds it.
+    """
+    with suppress(ImportError, OSError):
+        import fcntl
+
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise error from None
 
 
 def make_folder(path: Path) -> None:

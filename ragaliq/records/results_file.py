@@ -15,13 +15,12 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 from pydantic import ValidationError
 
-from ragaliq.core.files import file_errors, make_folder, owner_only
+from ragaliq.core.files import file_errors, lock, make_folder, owner_only
 from ragaliq.errors import DatasetError
 from ragaliq.records.record import EvaluationRecord
 
@@ -59,16 +58,10 @@ class ResultsFile:
     def _begin(self) -> None:
         """Hold the file, where the system knows locks, and look at what is in it."""
         file = self._file
-        with suppress(ImportError, OSError):
-            import fcntl
-
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise DatasetError(
-                    f"{self.path}: another run is writing to it; wait for its end, or write to "
-                    "another file"
-                ) from None
+        in_use = (
+            f"{self.path}: another run is writing to it; wait for its end, or write to another file"
+        )
+        lock(file, DatasetError(in_use))
         # Whoever wrote it may have put another file in its place before this one was locked.
         if not os.path.samestat(os.fstat(file.fileno()), self.path.stat()):
             raise DatasetError(f"{self.path}: another run has just written it; try again")

@@ -42,7 +42,6 @@ from ragaliq.records.sqlite_file import WriterConnection
 if TYPE_CHECKING:
     from ragaliq.judges.prompting import RenderedPrompt
 
-
 logger = logging.getLogger(__name__)
 
 # A request is `open` until it is about to be sent, `sending` until the API has confirmed the batch,
@@ -106,8 +105,6 @@ class BatchJudge(ClaudeJudge):
         with self._connection.transaction() as sql:
             return sql.execute(statement, values).fetchall()
 
-    # --- as a judge ---------------------------------------------------------------------------
-
     def priced(self, usage: JudgeUsage) -> JudgeUsage:
         """One request's tokens at the price of a batch, with what that saves."""
         full = self.price(usage)
@@ -159,8 +156,6 @@ class BatchJudge(ClaudeJudge):
         """Delete all requests and replies that are done: every case is stored."""
         self._sql("DELETE FROM batch_requests WHERE state = 'done'")
         self._connection.empty_log()
-
-    # --- batches ------------------------------------------------------------------------------
 
     async def round(self) -> None:
         """Send all open requests, and wait until every batch has ended and its results are stored.

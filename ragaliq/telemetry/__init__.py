@@ -40,16 +40,17 @@ def configure_from_environment(service_name: str) -> bool:
         service_name: Resource attribute `service.name`, unless `OTEL_SERVICE_NAME` says another.
 
     Returns:
-        Whether something was set up.
+        Whether telemetry goes anywhere now.
 
     Raises:
         ConfigurationError: The OTLP exporter is not installed.
     """
     from opentelemetry import trace
 
+    if type(trace.get_tracer_provider()).__name__ != "ProxyTracerProvider":
+        return True
     kinds = ("", "TRACES_", "METRICS_", "LOGS_")
-    is_wanted = any(os.environ.get(f"OTEL_EXPORTER_OTLP_{kind}ENDPOINT") for kind in kinds)
-    if not is_wanted or type(trace.get_tracer_provider()).__name__ != "ProxyTracerProvider":
+    if not any(os.environ.get(f"OTEL_EXPORTER_OTLP_{kind}ENDPOINT") for kind in kinds):
         return False
     from ragaliq.telemetry.setup import configure
 

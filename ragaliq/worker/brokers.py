@@ -23,8 +23,6 @@ from uuid import uuid4
 
 from ragaliq.errors import BrokerUnavailableError, ConfigurationError
 
-__all__ = ["Broker", "DeadMessage", "broker_at", "broker_url", "unavailable"]
-
 ENV_BROKER_URL = "RAGALIQ_BROKER_URL"
 ENV_HEARTBEAT = "RAGALIQ_WORKER_HEARTBEAT"
 _LOGGER = getLogger("ragaliq.worker.brokers")
@@ -75,7 +73,7 @@ class Broker(ABC):
             url,
             ack_policy=AckPolicy.MANUAL,
             # The whole message goes to the handler, which reads it by itself.
-            decoder=_whole_message,
+            decoder=lambda message: message,
             apply_types=False,
             graceful_timeout=grace + 5.0,
             logger=_LOGGER,
@@ -125,10 +123,6 @@ class Broker(ABC):
     @abstractmethod
     async def dead_messages(self) -> list[DeadMessage]:
         """Open, and give the dead letters; those that are not removed stay."""
-
-
-async def _whole_message(message: Any) -> Any:
-    return message
 
 
 class _Redis(Broker):
@@ -356,7 +350,6 @@ class _Kafka(Broker):
         return KafkaBroker(parts.netloc.split(","), **options)
 
     def subscribe(self, fresh: Handler, again: Handler) -> None:  # noqa: ARG002 - nothing counts
-
         self.native.subscriber(
             self.queue,
             group_id=self.queue,

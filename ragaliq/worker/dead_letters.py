@@ -13,8 +13,6 @@ from ragaliq.errors import MessageRefusedError, RagaliqError
 from ragaliq.worker.brokers import Broker, broker_at, unavailable
 from ragaliq.worker.message import read_message
 
-__all__ = ["DeadLetter", "drop", "letters", "retry"]
-
 
 class DeadLetter(BaseModel):
     """A message that no worker takes any more, as it is kept among the dead letters.
@@ -28,10 +26,6 @@ class DeadLetter(BaseModel):
     at: float
     deliveries: int
     body: str
-
-    def encoded(self) -> bytes:
-        """What is put among the dead letters."""
-        return json.dumps(self.model_dump()).encode()
 
     @property
     def message(self) -> bytes:

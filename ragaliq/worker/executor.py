@@ -11,8 +11,6 @@ from ragaliq.core.checks import require_positive
 from ragaliq.errors import ConfigurationError
 from ragaliq.worker.brokers import Broker, broker_at, broker_url
 
-__all__ = ["BrokerExecutor", "JobExecutor"]
-
 
 class JobExecutor(ABC):
     """Takes jobs, as messages, for judging elsewhere.

@@ -10,16 +10,14 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ragaliq.core.run import RunInfo, SpanTarget
-from ragaliq.core.test_case import ContextChunk, RAGTestCase
+from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import MessageRefusedError
 from ragaliq.records.record import deterministic_id
-
-__all__ = ["VERSION", "JobMessage", "read_message"]
 
 VERSION = (1, 0)
 """Major and minor version of the form below."""
@@ -99,13 +97,8 @@ def read_message(body: bytes) -> JobMessage:
             raise MessageRefusedError(
                 "version", f"version {major}.{minor}; this worker reads {VERSION[0]}.x only"
             )
-        try:
-            return JobMessage.model_validate(data)
-        except ValidationError as error:
-            if minor <= VERSION[1]:
-                raise
-            _remove_unknown(data, error)
-            return JobMessage.model_validate(data)
+        # A newer minor version may have fields that this one does not know.
+        return JobMessage.model_validate(data, extra="ignore" if minor > VERSION[1] else None)
     except RecursionError:
         raise MessageRefusedError("malformed", "nested too deeply") from None
     except ValidationError as error:
@@ -113,19 +106,3 @@ def read_message(body: bytes) -> JobMessage:
         raise MessageRefusedError("malformed", f"{error.error_count()} wrong fields") from None
     except ValueError:
         raise MessageRefusedError("malformed", "no JSON") from None
-
-
-def _remove_unknown(data: dict[str, Any], error: ValidationError) -> None:
-    """Remove the fields that this version does not know."""
-    for each in error.errors():
-        if each["type"] not in ("extra_forbidden", "chunk"):
-            continue
-        *path, last = each["loc"]
-        found: Any = data
-        for key in path:
-            found = found[key]
-        if each["type"] == "extra_forbidden":
-            del found[last]
-        elif isinstance(chunk := found[last], dict):  # one error for a text or an object
-            for unknown in chunk.keys() - ContextChunk.model_fields:
-                del chunk[unknown]

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ragaliq.core.concurrency import run_all
-from ragaliq.core.files import owner_only
+from ragaliq.core.files import lock, owner_only
 from ragaliq.errors import BudgetExceeded, ConfigurationError, MessageRefusedError, StoreError
 from ragaliq.records.sqlite_file import WriterConnection, parse_location
 from ragaliq.worker.executor import JobExecutor
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from ragaliq.core.results import Evaluation
     from ragaliq.scoring.batches import BatchJudge
     from ragaliq.scoring.scorer import Scorer
-
-__all__ = ["RunsFile", "evaluate_pending"]
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS pending_runs (
@@ -88,17 +86,9 @@ class RunsFile(JobExecutor):
         Raises:
             ConfigurationError: Another process does.
         """
-        with open(f"{self.path}.lock", "ab", opener=owner_only) as lock:
-            try:
-                import fcntl
-
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except ImportError:
-                pass  # a system without such locks
-            except BlockingIOError:
-                raise ConfigurationError(
-                    f"{self.path}: another process is evaluating the runs in this file"
-                ) from None
+        with open(f"{self.path}.lock", "ab", opener=owner_only) as file:
+            in_use = f"{self.path}: another process is evaluating the runs in this file"
+            lock(file, ConfigurationError(in_use))
             yield
 
 

@@ -3,34 +3,119 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
-import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
+from ragaliq.core.checks import require_kind, require_positive
 from ragaliq.core.complaints import Complaints
-from ragaliq.errors import BudgetExceeded, CircuitOpenError, MessageRefusedError, StoreError
+from ragaliq.core.policy import ScoringPolicy
+from ragaliq.errors import (
+    BudgetExceeded,
+    CircuitOpenError,
+    ConfigurationError,
+    MessageRefusedError,
+    StoreError,
+)
+from ragaliq.evaluators.registry import EvaluatorSpec
+from ragaliq.judges.resolve import CalibrationSpec, JudgeSpec
+from ragaliq.records.sinks import SinkSpec
+from ragaliq.scoring.limits.breaker import CircuitBreaker
+from ragaliq.scoring.limits.budget import Budget
 from ragaliq.scoring.limits.protection import Limits
+from ragaliq.scoring.limits.rate_limits import RateLimits
 from ragaliq.scoring.scorer import Scorer
 from ragaliq.scoring.settings import chosen_judge, read_settings
 from ragaliq.telemetry import configure_from_environment, names
-from ragaliq.telemetry.content import ContentPolicy
+from ragaliq.telemetry.content import ContentPolicy, Redactor
+from ragaliq.telemetry.emit import TelemetryOptions
 from ragaliq.telemetry.providers import flush_providers
 from ragaliq.worker.brokers import Broker
 from ragaliq.worker.dead_letters import DeadLetter
 from ragaliq.worker.message import JobMessage, read_message
-from ragaliq.worker.settings import WorkerSettings
-
-__all__ = ["Worker", "run_worker"]
 
 logger = logging.getLogger(__name__)
 
 _HEARTBEAT_EVERY = 5.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerSettings:
+    """What a worker does, for `ragaliq worker --app module:name`; as the arguments of `Monitor`.
+
+    Attributes:
+        judge, calibration, policy, sinks, capture_content, redact, redact_for_judge, telemetry: As
+            in `Monitor`.
+        evaluators: The metrics that jobs may ask for; by default faithfulness, and relevance where
+            the judge is a language model.
+        deadline: Seconds for each metric of a job.
+        budget: Limits on cost; for each process, unless they share a storage.
+        judge_limits: Limits on the judge's calls; likewise.
+        breaker: When to pause a failing judge; jobs wait for half of `time_limit`, and then go to
+            the end of the queue.
+        attempts: Attempts at a job whose judge failed altogether; the last failure counts.
+        backoff: Seconds before the second attempt, doubled for each further one.
+        max_deliveries: Deliveries of a job to workers that die; after them it becomes a dead
+            letter.
+        time_limit: Seconds for a job with all attempts; after them it becomes a dead letter. A dead
+            worker's job goes to another one a little later.
+
+    Raises:
+        ConfigurationError: A limit is not positive, or something is of the wrong kind.
+    """
+
+    judge: JudgeSpec | str | None = None
+    calibration: CalibrationSpec | None = None
+    evaluators: Iterable[EvaluatorSpec] | None = None
+    policy: ScoringPolicy = ScoringPolicy.LIVE
+    deadline: float = 60.0
+    budget: Budget | None = None
+    judge_limits: RateLimits | None = None
+    breaker: CircuitBreaker | None = CircuitBreaker()
+    sinks: Iterable[SinkSpec] = ()
+    capture_content: bool | None = None
+    redact: Redactor | None = None
+    redact_for_judge: Redactor | None = None
+    telemetry: TelemetryOptions | None = None
+    attempts: int = 3
+    backoff: float = 2.0
+    max_deliveries: int = 5
+    time_limit: float = 300.0
+
+    def __post_init__(self) -> None:
+        # Read more than once.
+        for name in ("evaluators", "sinks"):
+            given = getattr(self, name)
+            if given is not None and not isinstance(given, str):  # which its reader refuses
+                object.__setattr__(self, name, tuple(given))
+        require_positive(
+            "WorkerSettings",
+            deadline=self.deadline,
+            attempts=self.attempts,
+            backoff=self.backoff,
+            max_deliveries=self.max_deliveries,
+            time_limit=self.time_limit,
+        )
+        require_kind(Budget, budget=self.budget)
+        require_kind(RateLimits, judge_limits=self.judge_limits)
+        require_kind(CircuitBreaker, breaker=self.breaker)
+        if self.time_limit <= self.deadline:
+            raise ConfigurationError(
+                f"WorkerSettings: time_limit ({self.time_limit:g} s) must be longer than deadline "
+                f"({self.deadline:g} s): a job has several attempts"
+            )
+
+    @property
+    def hold(self) -> float:
+        """Seconds after which a job that a worker holds goes to another one."""
+        return self.time_limit + min(30.0, max(1.0, self.time_limit / 10))
 
 
 class Worker:
@@ -113,7 +198,7 @@ class Worker:
                 deliveries=deliveries,
                 body=body.decode(errors="surrogateescape"),
             )
-            await self._broker.publish(letter.encoded(), self._broker.dead)
+            await self._broker.publish(json.dumps(letter.model_dump()).encode(), self._broker.dead)
             self._count("dead_letter", error.reason)
             self._complaints.once(
                 error.reason,
@@ -212,16 +297,10 @@ async def run_worker(
     """
     from faststream import FastStream
 
-    configure_from_environment("ragaliq-worker")
-    exports = any(
-        os.environ.get(f"OTEL_EXPORTER_OTLP{part}ENDPOINT")
-        for part in ("_", "_TRACES_", "_METRICS_", "_LOGS_")
-    )
-    if not settings.sinks and not exports:
+    if not configure_from_environment("ragaliq-worker") and not settings.sinks:
         logger.warning(
             "the worker has no sink, and no OTEL_EXPORTER_OTLP_ENDPOINT to export to: results go "
-            "nowhere unless the module with its settings sets up OpenTelemetry; add --sink "
-            "sqlite:///evaluations.db to keep them"
+            "nowhere; add --sink sqlite:///evaluations.db to keep them"
         )
     # faststream says of each message that it was received and processed.
     logging.getLogger("ragaliq.worker.brokers").setLevel(logging.WARNING)

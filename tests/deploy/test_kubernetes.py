@@ -7,7 +7,7 @@ import yaml
 from deploy_files import KUBERNETES, SCALING, compact, container, deployments, environment, objects
 from test_compose import known_options, options
 
-from ragaliq.worker.settings import WorkerSettings
+from ragaliq.worker.worker import WorkerSettings
 
 WORKER, APPLICATION = deployments()["ragaliq-worker"], deployments()["library"]
 EVERYTHING = [each for folder in ("base", *SCALING) for each in objects(folder)]
