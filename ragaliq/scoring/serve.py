@@ -12,6 +12,7 @@ import signal
 import socket
 import sys
 import threading
+from contextlib import suppress
 from itertools import chain
 
 from ragaliq._version import __version__
@@ -53,7 +54,8 @@ async def _serve(channel: Channel) -> None:
     if plan["niceness"] == LOWEST_PRIORITY and hasattr(os, "SCHED_IDLE"):  # Linux
         # Of any niceness, this process would keep a processor to the end of its time slice, some
         # milliseconds, while the application waits for one.
-        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+        with suppress(OSError):  # a container may forbid it
+            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     await channel.send({"ready": __version__})
     answering: set[asyncio.Task[list[Message]]] = set()
     sending: set[asyncio.Task[None]] = set()
