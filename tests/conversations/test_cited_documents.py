@@ -1,5 +1,7 @@
 """Documents that models are given to cite, and what they cite of them, as frameworks hold both."""
 
+from importlib.metadata import version
+
 import pytest
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
@@ -16,6 +18,7 @@ from llama_index.core.llms import (
 )
 from llama_index.core.llms.callbacks import llm_chat_callback
 from llama_index.core.memory import ChatMemoryBuffer
+from packaging.version import Version
 
 from langchain_ragaliq import RagaliqCallbackHandler
 from llama_index.evaluation.ragaliq import attach, detach
@@ -139,6 +142,8 @@ class CitingModel(CustomLLM):
 @pytest.mark.filterwarnings("ignore:There is no current event loop:DeprecationWarning")
 @pytest.mark.parametrize("is_streamed", [False, True])
 def test_llama_index_citation_blocks_are_citations(is_streamed, monitor, results):
+    if is_streamed and Version(version("llama-index-core")) < Version("0.14.24"):
+        pytest.skip("a streaming chat engine fails there with a reply of several blocks")
     documents = [
         CitableBlock(title="Rules", source="rules.md", content=text) for text in (REFUNDS, DOGS)
     ]

@@ -81,7 +81,7 @@ class Exposition:
         """By the name of a sample, its labels."""
         return {
             sample.name: set(sample.labels)
-            for family in self._parsed()
+            for family in self._parsed
             for sample in family.samples
             if sample.name.startswith(("ragaliq_", "redis_"))
         }
@@ -89,7 +89,7 @@ class Exposition:
     @cached_property
     def types(self):
         """By the name of a sample, the type of its family."""
-        return {s.name: family.type for family in self._parsed() for s in family.samples}
+        return {s.name: family.type for family in self._parsed for s in family.samples}
 
     def samples_of(self, metric):
         """The names of a metric's samples."""
@@ -100,5 +100,7 @@ class Exposition:
         REGISTRY.unregister(self._broker)
         self._provider.shutdown()
 
+    @cached_property
     def _parsed(self):
+        # Once: older readers show a gauge only when it was set since they were last asked.
         return list(text_string_to_metric_families(generate_latest(REGISTRY).decode()))

@@ -44,10 +44,10 @@ async def test_a_retriever_called_by_a_plain_tool_is_found(retriever, monitor, h
     agent = FunctionAgent(tools=[tool], llm=model(("look_up", {"query": "refunds"}), FINAL))
     await agent.run(user_msg=QUESTION, memory=memory())
     if Version(version("llama-index-core")) < Version("0.14.22"):
-        # The tool runs in a thread without its context: nobody can tell whose search it was.
-        assert monitor.outcomes == {"not_rag": 1}
-    else:
-        assert monitor.only == (QUESTION, docs, FINAL)
+        # The tool runs in a thread without its context: nobody can tell whose search it was, and
+        # what the model was shown is the tool's text.
+        docs = ["\n".join(docs)]
+    assert monitor.only == (QUESTION, docs, FINAL)
 
 
 class Rag(Workflow):
