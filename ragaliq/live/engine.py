@@ -180,7 +180,7 @@ class Engine:
             is_closed = run.tally.is_closed or self._is_stopped
             if not is_closed:
                 # First: where there is no thread nothing may be queued.
-                self._loop = loop = self._thread.loop()
+                loop = self._started()
                 displaced = self._queue.put(run)
                 # The loop is woken only for a new lane: a busy lane takes the next by itself.
                 is_lane_free = not self._is_woken and len(self._lanes) < self._concurrency
@@ -195,6 +195,14 @@ class Engine:
             self._drop(displaced, "queue_full")
         return displaced is not None
 
+    def _started(self) -> asyncio.AbstractEventLoop:
+        loop = self._thread.loop()
+        if loop is not self._loop:
+            self._loop = loop
+            if self._reporter is not None:
+                self._reporter.prepare()
+        return loop
+
     def sweep_later(self, delay: float, sweepable: Sweepable) -> bool:
         """Sweep something once, in `delay` seconds or sooner; False when it will not be done.
 
@@ -207,7 +215,7 @@ class Engine:
                 return False
             if self._next_sweep is None or at < self._next_sweep:
                 try:
-                    loop = self._thread.loop()
+                    loop = self._started()
                 except RuntimeError:
                     return False
                 # Weak, or the timer would keep a forgotten monitor's thread for so long.
@@ -509,8 +517,6 @@ class Engine:
 
     async def _judge(self, run: OpenRun) -> Evaluation | None:
         """Have a run judged and count what became of it; returns what `on_result` gets."""
-        if self._reporter is not None:
-            self._reporter.prepare()
         try:
             info = run.info()
             case = self._case_of(run)
@@ -671,7 +677,10 @@ class _Reporter:
         self._blocked_since: float | None = None
 
     def prepare(self) -> None:
-        """Start the thread while threads can still be started."""
+        """Start the thread while threads can still be started.
+
+        Python 3.12.0 to 3.12.2 start none once the main thread has ended.
+        """
         with contextlib.suppress(RuntimeError):  # counted once there is something to report
             self._calls.start()
 

@@ -51,15 +51,21 @@ class WorkerSettings:
     """What a worker does, for `ragaliq worker --app module:name`; as the arguments of `Monitor`.
 
     Attributes:
-        judge, calibration, policy, sinks, capture_content, redact, redact_for_judge, telemetry: As
-            in `Monitor`.
+        judge: As in `Monitor`.
+        calibration: As in `Monitor`.
         evaluators: The metrics that jobs may ask for; by default faithfulness, and relevance where
             the judge is a language model.
+        policy: As in `Monitor`.
         deadline: Seconds for each metric of a job.
         budget: Limits on cost; for each process, unless they share a storage.
         judge_limits: Limits on the judge's calls; likewise.
         breaker: When to pause a failing judge; jobs wait for half of `time_limit`, and then go to
             the end of the queue.
+        sinks: As in `Monitor`.
+        capture_content: As in `Monitor`.
+        redact: As in `Monitor`.
+        redact_for_judge: As in `Monitor`.
+        telemetry: As in `Monitor`.
         attempts: Attempts at a job whose judge failed altogether; the last failure counts.
         backoff: Seconds before the second attempt, doubled for each further one.
         max_deliveries: Deliveries of a job to workers that die; after them it becomes a dead
