@@ -318,7 +318,7 @@ class SinkLane:
         """
         if why := self._passes_over(record):
             return self.refuse("passed_over", SinkError(why, kind="passed_over"))
-        limits, size = self._limits, record.size
+        limits, size, failure = self._limits, record.size, None
         with self._changed:
             is_full = self._pending() >= limits.max_queue
             is_full |= self._held + size > limits.max_characters
@@ -330,9 +330,11 @@ class SinkLane:
                     heapq.heappush(self._waiting, entry)
                     self._held += size
                     return entry.outcome
-            except RuntimeError:  # no thread can be started: the interpreter ends
-                pass
+            except RuntimeError:  # the interpreter ends
+                failure = SinkError("no thread can be started any more", kind="no_thread")
             self._counts["dropped"] += 1
+        if failure is not None:
+            self._tell(failure)
         return _known("dropped")
 
     def _passes_over(self, record: EvaluationRecord) -> str:

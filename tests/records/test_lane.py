@@ -71,6 +71,20 @@ def test_a_failure_is_tried_again_until_it_passes_or_never_will(
     assert adds_up(stats)
 
 
+def test_what_no_thread_can_write_is_dropped_and_said(
+    lane_of, list_sink, record_of, monkeypatch, caplog
+):
+    def start(_):
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    lane = lane_of(list_sink())
+    assert lane.put(record_of()).result(5.0) == "dropped"
+    stats = lane.stats()
+    assert (stats.dropped, stats.errors) == (1, {"no_thread": 1})
+    assert "no thread can be started any more" in caplog.text
+
+
 def test_only_what_was_not_delivered_is_sent_again(lane_of, list_sink, record_of, until):
     gate, records = threading.Event(), [record_of(number) for number in range(3)]
     sink = list_sink(gate, SinkError("no", kind="not_found", undelivered=records[1:2]))
