@@ -42,8 +42,8 @@ SPANS = 6
 
 NONE, AGAIN = "empty processor", "empty processor, again"
 ALL, NOTHING = "ragaliq at 100 %", "ragaliq at 0 %"
-# Microseconds a span, in a quiet pass.
-AT_MOST = {("rag", ALL): 30.0, ("rag", NOTHING): 15.0, ("plain", ALL): 5.0, ("plain", NOTHING): 5.0}
+# Share of what a span takes with the empty processor, in a quiet pass; measured 0.7, 0.25, 0.25.
+AT_MOST = {("rag", ALL): 1.0, ("rag", NOTHING): 0.4, ("plain", ALL): 0.4, ("plain", NOTHING): 0.4}
 
 
 def provider_with(processor):
@@ -84,7 +84,7 @@ def plain(provider):
 
 @pytest.mark.benchmark
 @pytest.mark.parametrize("kind", [rag, plain], ids=["rag", "plain"])
-def test_a_span_costs_microseconds(kind, report):
+def test_a_span_costs_a_part_of_its_own_time(kind, report):
     rates = {ALL: HeldBack(1.0), NOTHING: HeldBack(0.0)}
     processors = {
         name: RagaliqSpanProcessor(
@@ -113,5 +113,5 @@ def test_a_span_costs_microseconds(kind, report):
     assert all(each.errors == 0 for each in processors.values())
     for each in rates.values():
         each.monitor.close(5)
-    for each, cost in per_span.items():
-        assert cost <= AT_MOST[name, each]
+    for each in rates:
+        assert found.added(each) <= AT_MOST[name, each] * found.base
