@@ -30,7 +30,7 @@ from ragaliq.scoring.settings import (
 from ragaliq.telemetry import names
 from ragaliq.telemetry.content import ContentPolicy
 from ragaliq.telemetry.emit import TelemetryOptions
-from ragaliq.worker.brokers import ENV_BROKER_URL, ENV_HEARTBEAT, broker_url
+from ragaliq.worker.brokers import ENV_BROKER_URL, ENV_HEARTBEAT, broker_at
 
 _PACKAGES = (
     "ragaliq",
@@ -201,7 +201,7 @@ def _checks() -> Iterator[Callable[[], object]]:
         # Whatever is wrong with the judge: the file is to be there.
         yield _load_calibration
     if os.environ.get(ENV_BROKER_URL):
-        yield lambda: broker_url(None)
+        yield lambda: broker_at(None)
     yield lambda: TelemetryOptions(claim_detail="spans", on_unsampled="metrics")
     yield lambda: TelemetryOptions(relation="link", on_unsampled="metrics")
     yield lambda: TelemetryOptions(relation="link", claim_detail="spans")

@@ -101,10 +101,9 @@ def run(
     """Evaluate jobs until SIGTERM; then finish current ones, or return them to the queue."""
     if context.invoked_subcommand is not None:
         return ExitCode.OK
-    from ragaliq.worker.brokers import broker_at, broker_url
+    from ragaliq.worker.brokers import broker_at
     from ragaliq.worker.worker import WorkerSettings, run_worker
 
-    url = broker_url(broker)
     if app is not None:
         settings = _settings_of(app)
     else:
@@ -114,7 +113,7 @@ def run(
             sinks=sink or (),
         )
     logging.basicConfig(level=log_level.upper(), format="%(asctime)s %(levelname)s %(message)s")
-    at = broker_at(url, queue=queue, concurrency=concurrency, hold=settings.hold, grace=grace)
+    at = broker_at(broker, queue=queue, concurrency=concurrency, hold=settings.hold, grace=grace)
     asyncio.run(run_worker(settings, at, grace=grace, heartbeat=heartbeat))
     return ExitCode.OK
 

@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
-from logging import LogRecord, getLogger
+from logging import DEBUG, LogRecord, getLogger
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -51,7 +51,7 @@ class Broker(ABC):
     in `retry`, those that no worker could do in `dead`; `native` is faststream's broker.
     """
 
-    extra: ClassVar[str]
+    name: ClassVar[str]
     returns_to_queue: ClassVar[bool] = True
     """Whether a message that a worker held comes again as a new one does."""
 
@@ -77,6 +77,7 @@ class Broker(ABC):
             apply_types=False,
             graceful_timeout=grace + 5.0,
             logger=_LOGGER,
+            log_level=DEBUG,  # of each message it says that it was received and processed
         )
 
     @abstractmethod
@@ -128,7 +129,7 @@ class Broker(ABC):
 class _Redis(Broker):
     """Redis Streams: the job is in the field `job`, its group has the queue's name."""
 
-    extra = "redis"
+    name = "redis"
     returns_to_queue = False
 
     def _native(self, url: str, **options: Any) -> Any:
@@ -196,7 +197,7 @@ async def _field(message: Any, original: Callable[[Any], Awaitable[Any]]) -> Any
 class _Rabbit(Broker):
     """RabbitMQ: quorum queues, which survive restarts and count deliveries."""
 
-    extra = "rabbitmq"
+    name = "rabbitmq"
 
     def _native(self, url: str, **options: Any) -> Any:
         from faststream.rabbit import Channel, RabbitBroker
@@ -263,7 +264,7 @@ class _Rabbit(Broker):
 class _Nats(Broker):
     """NATS: one JetStream stream with the queue's name, a subject for each queue."""
 
-    extra = "nats"
+    name = "nats"
 
     def _native(self, url: str, **options: Any) -> Any:
         from faststream.nats import JStream, NatsBroker
@@ -334,7 +335,7 @@ class _Nats(Broker):
 class _Kafka(Broker):
     """Kafka: topics, one job at a time for each partition; no count of deliveries."""
 
-    extra = "kafka"
+    name = "kafka"
     returns_to_queue = False
 
     def _native(self, url: str, **options: Any) -> Any:
@@ -379,41 +380,32 @@ _KINDS: dict[str, type[Broker]] = {
 }
 
 
-def broker_url(given: str | None) -> str:
-    """The broker's address: the one given, else `RAGALIQ_BROKER_URL`.
+def broker_at(given: str | None, **options: Any) -> Broker:
+    """The broker at an address, else at `RAGALIQ_BROKER_URL`; nothing is connected yet.
 
     Raises:
-        ConfigurationError: There is none, or it names no broker that is supported.
+        ConfigurationError: There is no address, it names no broker that is supported or cannot be
+            used, or a library is not installed.
     """
     url = given or os.environ.get(ENV_BROKER_URL, "")
     if not url:
         raise ConfigurationError(
             f"no broker: name it, or set {ENV_BROKER_URL}, such as redis://localhost:6379/0"
         )
-    if url.partition("://")[0] not in _KINDS:
+    kind = _KINDS.get(url.partition("://")[0])
+    if kind is None:
         # Not shown: it may hold a password.
         raise ConfigurationError(
             f"{'the broker' if given else ENV_BROKER_URL}: the address must begin with "
             f"{'://, '.join(_KINDS)}://; this one, of {len(url)} characters, does not"
         )
-    return url
-
-
-def broker_at(given: str | None, **options: Any) -> Broker:
-    """The broker at an address, as `broker_url` has it; nothing is connected yet.
-
-    Raises:
-        ConfigurationError: A library is not installed, or the address cannot be used.
-    """
-    url = broker_url(given)
-    kind = _KINDS[url.partition("://")[0]]
     try:
         return kind(url, **options)
     except ConfigurationError:
         raise
     except ImportError:
         raise ConfigurationError(
-            f"this broker needs more libraries: pip install 'ragaliq[{kind.extra}]'"
+            f"this broker needs more libraries: pip install 'ragaliq[{kind.name}]'"
         ) from None
     except Exception as error:  # noqa: BLE001 - each part of an address is refused in another way
         raise ConfigurationError(

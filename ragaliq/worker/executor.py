@@ -9,7 +9,7 @@ from functools import partial
 
 from ragaliq.core.checks import require_positive
 from ragaliq.errors import ConfigurationError
-from ragaliq.worker.brokers import Broker, broker_at, broker_url
+from ragaliq.worker.brokers import Broker, broker_at
 
 
 class JobExecutor(ABC):
@@ -72,9 +72,8 @@ class BrokerExecutor(JobExecutor):
             kind = type(url).__name__
             raise ConfigurationError(f"BrokerExecutor: the address must be a text, not {kind}")
         self.max_job_bytes, self._timeout = max_job_bytes, timeout
-        self._broker_at = partial(broker_at, broker_url(url), queue=queue, timeout=timeout)
-        self.name = broker_url(url).partition(":")[0]
-        self._broker_at()  # what is wrong is said here, and its modules loaded
+        self._broker_at = partial(broker_at, url, queue=queue, timeout=timeout)
+        self.name = self._broker_at().name  # what is wrong is said here, and its modules loaded
         self._broker: Broker | None = None
 
     async def publish(self, job_id: str, message: bytes) -> None:  # noqa: ARG002 - it is in the message
