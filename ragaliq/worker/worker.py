@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
-from ragaliq.core.checks import require_kind, require_positive
+from ragaliq.core.checks import require_positive
 from ragaliq.core.complaints import Complaints
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.errors import (
@@ -28,9 +28,7 @@ from ragaliq.evaluators.registry import EvaluatorSpec
 from ragaliq.judges.resolve import CalibrationSpec, JudgeSpec
 from ragaliq.records.sinks import SinkSpec
 from ragaliq.scoring.limits.breaker import CircuitBreaker
-from ragaliq.scoring.limits.budget import Budget
 from ragaliq.scoring.limits.protection import Limits
-from ragaliq.scoring.limits.rate_limits import RateLimits
 from ragaliq.scoring.scorer import Scorer
 from ragaliq.scoring.settings import chosen_judge, read_settings
 from ragaliq.telemetry import configure_from_environment, names
@@ -47,7 +45,7 @@ _HEARTBEAT_EVERY = 5.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorkerSettings:
+class WorkerSettings(Limits):
     """What a worker does, for `ragaliq worker --app module:name`; as the arguments of `Monitor`.
 
     Attributes:
@@ -82,8 +80,6 @@ class WorkerSettings:
     evaluators: Iterable[EvaluatorSpec] | None = None
     policy: ScoringPolicy = ScoringPolicy.LIVE
     deadline: float = 60.0
-    budget: Budget | None = None
-    judge_limits: RateLimits | None = None
     breaker: CircuitBreaker | None = CircuitBreaker()
     sinks: Iterable[SinkSpec] = ()
     capture_content: bool | None = None
@@ -96,6 +92,7 @@ class WorkerSettings:
     time_limit: float = 300.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         # Read more than once.
         for name in ("evaluators", "sinks"):
             given = getattr(self, name)
@@ -109,9 +106,6 @@ class WorkerSettings:
             max_deliveries=self.max_deliveries,
             time_limit=self.time_limit,
         )
-        require_kind(Budget, budget=self.budget)
-        require_kind(RateLimits, judge_limits=self.judge_limits)
-        require_kind(CircuitBreaker, breaker=self.breaker)
         if self.time_limit <= self.deadline:
             raise ConfigurationError(
                 f"WorkerSettings: time_limit ({self.time_limit:g} s) must be longer than deadline "
@@ -134,11 +128,7 @@ class Worker:
             settings.evaluators,
             policy=settings.policy,
             deadline=settings.deadline,
-            limits=Limits(
-                budget=settings.budget,
-                judge_limits=settings.judge_limits,
-                breaker=settings.breaker,
-            ),
+            limits=settings,
             executor=None,
             redact_for_judge=settings.redact_for_judge,
             telemetry=settings.telemetry,
@@ -308,8 +298,6 @@ async def run_worker(
             "the worker has no sink, and no OTEL_EXPORTER_OTLP_ENDPOINT to export to: results go "
             "nowhere; add --sink sqlite:///evaluations.db to keep them"
         )
-    # faststream says of each message that it was received and processed.
-    logging.getLogger("ragaliq.worker.brokers").setLevel(logging.WARNING)
     worker = Worker(settings, broker)
     broker.subscribe(worker.fresh, worker.again)
     app = FastStream(
