@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS pending_runs (
-    job_id TEXT PRIMARY KEY, added_at REAL NOT NULL, message BLOB NOT NULL
+    number INTEGER PRIMARY KEY AUTOINCREMENT, job_id TEXT UNIQUE, message BLOB NOT NULL
 )
 """
 
@@ -50,8 +50,7 @@ class RunsFile(JobExecutor):
     def _add(self, job_id: str, message: bytes) -> None:
         with self.connection.transaction() as sql:
             sql.execute(_TABLE)
-            values = (job_id, time.time(), message)
-            sql.execute("INSERT OR IGNORE INTO pending_runs VALUES (?, ?, ?)", values)
+            sql.execute("INSERT OR IGNORE INTO pending_runs VALUES (NULL, ?, ?)", (job_id, message))
 
     async def aclose(self) -> None:
         """Close the file; the next run opens it again, also in a forked child."""
@@ -59,20 +58,19 @@ class RunsFile(JobExecutor):
 
     def messages(self, at_once: int = 200) -> Iterator[list[tuple[str, bytes]]]:
         """All that wait, by job id, the oldest first and some at a time."""
-        # Not by rowid, which SQLite gives again after the newest run is deleted.
-        last = (0.0, "")
+        last = 0
         while True:
             with self.connection.reading() as sql:
                 sql.execute(_TABLE)
                 rows = sql.execute(
-                    "SELECT job_id, message, added_at FROM pending_runs "
-                    "WHERE (added_at, job_id) > (?, ?) ORDER BY added_at, job_id LIMIT ?",
-                    (*last, at_once),
+                    "SELECT job_id, message, number FROM pending_runs WHERE number > ? "
+                    "ORDER BY number LIMIT ?",
+                    (last, at_once),
                 ).fetchall()
             if not rows:
                 return
             yield [row[:2] for row in rows]
-            last = rows[-1][2], rows[-1][0]
+            last = rows[-1][2]
 
     def done(self, job_id: str) -> None:
         """Delete a run: its record is stored."""
