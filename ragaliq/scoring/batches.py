@@ -20,6 +20,7 @@ import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
+from itertools import count
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -163,15 +164,21 @@ class BatchJudge(ClaudeJudge):
         Raises:
             JudgeAPIError: The API may not be asked.
         """
-        looks = 0
-        while True:
-            is_lost = await self._find_lost()
-            if not is_lost:
-                await self._send_open()
-            is_waiting = await self._fetch_ended()
-            if not is_lost and not is_waiting and not self._has_open():
-                return
-            looks += 1
+        for looks in count(1):
+            try:
+                is_lost = await self._find_lost()
+                if not is_lost:
+                    await self._send_open()
+                is_waiting = await self._fetch_ended()
+            except (anthropic.AnthropicError, httpx2.HTTPError, ValueError) as error:
+                denied = (400, 401, 402, 403)
+                if isinstance(error, anthropic.APIStatusError) and error.status_code in denied:
+                    raise request_failed(error, self.model, None) from None
+                kind = type(error).__name__
+                logger.warning("batches could not be asked for (%s); asking again", kind)
+            else:
+                if not is_lost and not is_waiting and not self._has_open():
+                    return
             first = self._poll_interval
             await asyncio.sleep(pause_before_retry(looks, first=first, longest=_LONGEST_PAUSE))
 
@@ -255,9 +262,6 @@ class BatchJudge(ClaudeJudge):
                 self._settle(submission, {"type": "missing"})
             except anthropic.NotFoundError:
                 self._settle(submission, {"type": "unknown_batch"})
-            except (anthropic.AnthropicError, httpx2.HTTPError, ValueError) as error:
-                self._require_passing(error)
-                is_waiting = True
         return is_waiting
 
     async def _find_lost(self) -> bool:
@@ -270,34 +274,24 @@ class BatchJudge(ClaudeJudge):
             return False
         client, oldest = await self._client(), min(lost.values()) - _CLOCKS
         known = {row[0] for row in self._sql("SELECT DISTINCT batch_id FROM batch_requests")}
-        try:
-            async for batch in client.messages.batches.list(limit=100):
-                if batch.created_at.timestamp() < oldest:
-                    break
-                if batch.id in known | self._strangers:
-                    continue
-                if batch.processing_status != "ended":
-                    return True  # may be ours: its names are seen only when it has ended
-                found = {name.partition("-")[0] async for name, _ in _results(client, batch.id)}
-                for submission in found & lost.keys():
-                    self._set_state(submission, "sent", batch.id)
-                if not found & lost.keys():
-                    self._strangers.add(batch.id)
-        except (anthropic.AnthropicError, httpx2.HTTPError, ValueError) as error:
-            self._require_passing(error)
-            return True
+        async for batch in client.messages.batches.list(limit=100):
+            if batch.created_at.timestamp() < oldest:
+                break
+            if batch.id in known | self._strangers:
+                continue
+            if batch.processing_status != "ended":
+                return True  # may be ours: its names are seen only when it has ended
+            found = {name.partition("-")[0] async for name, _ in _results(client, batch.id)}
+            for submission in found & lost.keys():
+                self._set_state(submission, "sent", batch.id)
+            if not found & lost.keys():
+                self._strangers.add(batch.id)
         now = time.monotonic()
         for submission, _ in self._sql(lost_query):
             if now - self._lost_since.setdefault(submission, now) > self._resend_after:
                 logger.info("a batch was not taken: sent again")
                 self._set_state(submission, "open")
         return bool(self._sql(lost_query))
-
-    def _require_passing(self, error: Exception) -> None:
-        denied = (400, 401, 402, 403)
-        if isinstance(error, anthropic.APIStatusError) and error.status_code in denied:
-            raise request_failed(error, self.model, None) from None
-        logger.warning("batches could not be asked for (%s); asking again", type(error).__name__)
 
 
 def _failure_of(outcome: Mapping[str, Any]) -> JudgeError:
@@ -321,28 +315,21 @@ async def _results(
         options={"headers": {"Accept": "application/binary"}},
     )
     for line in response.content.split(b"\n"):
-        if not line.strip():
-            continue
         try:
             row = json.loads(line)
-            name, result = str(row["custom_id"]), row["result"]
-            kind = str(result["type"])
-        except (ValueError, TypeError, KeyError, RecursionError):
+            name, outcome = str(row["custom_id"]), _outcome_of(row["result"])
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             continue  # has no result then, which is said of its request
-        if kind == "succeeded" and isinstance(result.get("message"), dict):
-            yield name, {"type": "succeeded", "message": result["message"]}
-        elif kind == "errored":
-            yield name, {"type": "errored", "error": _error_type(result.get("error"))}
-        else:
-            yield name, {"type": kind if kind in ("expired", "canceled") else "malformed"}
+        yield name, outcome
 
 
-def _error_type(error: object) -> str:
-    # Either the error itself, or the API's usual body with the error in it. Nothing else a server
-    # wrote is kept.
-    inner = error.get("error") if isinstance(error, dict) else None
-    for part in (inner, error):
-        named = part.get("type") if isinstance(part, dict) else None
-        if isinstance(named, str) and named.endswith("_error") and named.isascii():
-            return named[:64]
-    return "unknown_error"
+def _outcome_of(result: dict[str, Any]) -> dict[str, Any]:
+    """What is kept of a result; of what else a server wrote, nothing but the type of an error."""
+    if (kind := result["type"]) == "succeeded":
+        return {"type": kind, "message": result["message"]}
+    if kind == "errored":
+        # Either the error itself, or the API's usual body with the error in it.
+        named = str(result["error"].get("error", result["error"])["type"])
+        is_type = named.endswith("_error") and named.isascii()
+        return {"type": kind, "error": named[:64] if is_type else "unknown_error"}
+    return {"type": kind if kind in ("expired", "canceled") else "malformed"}
