@@ -76,18 +76,13 @@ for i, length in ipairs(request.lengths) do
     end
   end
 
-  local total, counted, latest = 0, {}, slot_at(now, length)
+  local total, counted = 0, {}
   stored = redis.call('HGETALL', all)
   for n = 1, #stored, 2 do
     local ends, amount = tonumber(stored[n]), tonumber(stored[n + 1])
     if ends + length <= now or amount == 0 then
       redis.call('HDEL', all, stored[n])
     else
-      if ends > latest then  -- the server's clock was set back
-        redis.call('HDEL', all, stored[n])
-        count(all, latest, amount, length)
-        ends = latest
-      end
       total = total + amount
       counted[#counted + 1] = { ends, amount }
     end
