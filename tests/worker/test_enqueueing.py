@@ -188,11 +188,6 @@ def test_settings_that_cannot_work_are_refused():
         WorkerSettings(budget=5)
 
 
-def test_settings_may_be_given_as_iterators_and_read_more_than_once():
-    settings = WorkerSettings(evaluators=iter(["faithfulness"]), sinks=iter([]))
-    assert (settings.evaluators, settings.sinks) == (("faithfulness",), ())
-
-
 def test_runs_that_come_while_a_file_is_read_are_read_too(tmp_path):
     runs = RunsFile(f"sqlite:///{tmp_path / 'runs.db'}")
     asyncio.run(runs.publish("first", b""))
