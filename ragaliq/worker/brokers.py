@@ -18,7 +18,6 @@ from contextlib import suppress
 from functools import partial
 from logging import DEBUG, LogRecord, getLogger
 from typing import Any, ClassVar
-from urllib.parse import urlsplit
 from uuid import uuid4
 
 from ragaliq.errors import BrokerUnavailableError, ConfigurationError
@@ -175,10 +174,8 @@ class _Redis(Broker):
         return int(await message.get_delivery_count())
 
     async def done(self, message: Any) -> None:
-        # An acknowledged entry stays in its stream.
-        (entry,) = message.raw_message["message_ids"]
-        async with (await self.native.connect()).pipeline() as both:
-            await both.xdel(self.queue, entry).xack(self.queue, self.queue, entry).execute()
+        await message.delete()  # an entry that is acknowledged alone stays in its stream
+        await message.ack()
 
     async def dead_messages(self) -> list[DeadMessage]:
         await self.open()
@@ -341,14 +338,14 @@ class _Kafka(Broker):
     def _native(self, url: str, **options: Any) -> Any:
         from faststream.kafka import KafkaBroker
 
-        parts = urlsplit(url)
-        if "@" in parts.netloc or not parts.netloc:
+        hosts = url.removeprefix("kafka://").rstrip("/")
+        if "@" in hosts or not hosts:
             raise ConfigurationError(
                 "the broker: write it as kafka://host:9092,host:9092; users and passwords in the "
                 "address are not supported"
             )
         options |= {"acks": "all", "request_timeout_ms": int(self.timeout * 1000)}
-        return KafkaBroker(parts.netloc.split(","), **options)
+        return KafkaBroker(hosts.split(","), **options)
 
     def subscribe(self, fresh: Handler, again: Handler) -> None:  # noqa: ARG002 - nothing counts
         self.native.subscriber(
