@@ -98,7 +98,7 @@ class BatchJudge(ClaudeJudge):
         self._connection = connection
         self._max_requests, self._max_bytes = int(max_requests), max_bytes
         self._poll_interval, self._resend_after = poll_interval, resend_after
-        self._strangers: set[str] = set()
+        self._seen: set[str] = set()
         self._lost_since: dict[str, float] = {}
         self._sql(_TABLE)
 
@@ -166,19 +166,17 @@ class BatchJudge(ClaudeJudge):
         """
         for looks in count(1):
             try:
-                is_lost = await self._find_lost()
-                if not is_lost:
+                if not await self._find_lost():
                     await self._send_open()
-                is_waiting = await self._fetch_ended()
+                await self._fetch_ended()
+                if not self._sql("SELECT 1 FROM batch_requests WHERE state != 'done' LIMIT 1"):
+                    return
             except (anthropic.AnthropicError, httpx2.HTTPError, ValueError) as error:
                 denied = (400, 401, 402, 403)
                 if isinstance(error, anthropic.APIStatusError) and error.status_code in denied:
                     raise request_failed(error, self.model, None) from None
                 kind = type(error).__name__
                 logger.warning("batches could not be asked for (%s); asking again", kind)
-            else:
-                if not is_lost and not is_waiting and not self._has_open():
-                    return
             first = self._poll_interval
             await asyncio.sleep(pause_before_retry(looks, first=first, longest=_LONGEST_PAUSE))
 
@@ -243,9 +241,8 @@ class BatchJudge(ClaudeJudge):
         which = (submission, digest, digest or "g")  # beyond all hex digits
         self._sql(_SETTLE, json.dumps(outcome), time.time(), passing, *which)
 
-    async def _fetch_ended(self) -> bool:
-        """Store the results of the batches that have ended; whether others have not."""
-        is_waiting = False
+    async def _fetch_ended(self) -> None:
+        """Store the results of the batches that have ended."""
         for submission, batch_id in self._sql(
             "SELECT DISTINCT submission, batch_id FROM batch_requests WHERE state = 'sent'"
         ):
@@ -253,7 +250,6 @@ class BatchJudge(ClaudeJudge):
             try:
                 state = await client.messages.batches.retrieve(batch_id)
                 if state.processing_status != "ended":
-                    is_waiting = True
                     continue
                 async for name, outcome in _results(client, batch_id):
                     ours, _, digest = name.partition("-")
@@ -262,7 +258,6 @@ class BatchJudge(ClaudeJudge):
                 self._settle(submission, {"type": "missing"})
             except anthropic.NotFoundError:
                 self._settle(submission, {"type": "unknown_batch"})
-        return is_waiting
 
     async def _find_lost(self) -> bool:
         """Look for batches that were perhaps sent; whether some are not found so far."""
@@ -273,19 +268,18 @@ class BatchJudge(ClaudeJudge):
         if not (lost := dict(self._sql(lost_query))):
             return False
         client, oldest = await self._client(), min(lost.values()) - _CLOCKS
-        known = {row[0] for row in self._sql("SELECT DISTINCT batch_id FROM batch_requests")}
+        stored = {row[0] for row in self._sql("SELECT DISTINCT batch_id FROM batch_requests")}
         async for batch in client.messages.batches.list(limit=100):
             if batch.created_at.timestamp() < oldest:
                 break
-            if batch.id in known | self._strangers:
+            if batch.id in stored | self._seen:
                 continue
             if batch.processing_status != "ended":
                 return True  # may be ours: its names are seen only when it has ended
             found = {name.partition("-")[0] async for name, _ in _results(client, batch.id)}
             for submission in found & lost.keys():
                 self._set_state(submission, "sent", batch.id)
-            if not found & lost.keys():
-                self._strangers.add(batch.id)
+            self._seen.add(batch.id)
         now = time.monotonic()
         for submission, _ in self._sql(lost_query):
             if now - self._lost_since.setdefault(submission, now) > self._resend_after:
