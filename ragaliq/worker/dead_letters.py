@@ -42,12 +42,7 @@ class DeadLetter(BaseModel):
 
 
 async def letters(url: str | None, queue: str) -> list[DeadLetter]:
-    """The dead letters of a queue, the oldest first; without a URL, at `RAGALIQ_BROKER_URL`.
-
-    Raises:
-        ConfigurationError: The address is wrong.
-        BrokerUnavailableError: The broker cannot be reached.
-    """
+    """The dead letters of a queue, the oldest first; the URL is as in `broker_at`."""
     async with _opened(url, queue, None) as (_, found):
         return [letter for letter, _ in found]
 

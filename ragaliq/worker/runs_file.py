@@ -28,14 +28,7 @@ CREATE TABLE IF NOT EXISTS pending_runs (
 
 
 class RunsFile(JobExecutor):
-    """Runs in the file of a store, where `ragaliq evaluate FILE --pending` judges them.
-
-    Args:
-        location: `sqlite:///path`.
-
-    Raises:
-        ConfigurationError: It is not such an address.
-    """
+    """Runs in the file of a store (`sqlite:///path`), which `ragaliq evaluate --pending` judges."""
 
     name = "sqlite"
 
