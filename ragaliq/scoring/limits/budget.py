@@ -186,19 +186,18 @@ class BudgetLedger:
         """Reserve what one run is expected to cost; None when a limit might be exceeded."""
         taken, expected = None, {name: window.expected for name, window in self._windows.items()}
         if self._shared is not None:
-            amounts = list(expected.values())
-            # A window that is used up has no room for a run that costs nothing, as far as known.
-            taken = await self._shared.take([amount + 1 for amount in amounts], amounts)
+            taken = await self._shared.take(list(expected.values()))
             if taken is not None and not taken.fits:
                 return None
         now = self._clock()
         with self._lock:
             for name, window in self._windows.items() if taken is None else ():
                 window.forget(now)
-                used = window.spent + window.reserved
+                used, limit = window.spent + window.reserved, window.limit
                 # One run always fits into an unused window: else a single dear one, expected again,
-                # would keep all others out for ever.
-                if used > 0 and used + expected[name] >= window.limit:
+                # would keep all others out for ever. A window that is used up has no room for one
+                # that costs nothing, as far as known.
+                if used > 0 and (used >= limit or used + expected[name] > limit):
                     return None
             for name, window in self._windows.items():
                 window.reserved += expected[name]
@@ -228,8 +227,6 @@ class BudgetLedger:
                     everywhere -= reserved.amounts[name]
                     at = reserved.at if everywhere < 0 else now
                 self._shared.change(number, everywhere, at=at)
-        if self._shared is not None:
-            self._shared.deliver_soon()
 
     def _complain(self, name: str, window: BudgetWindow) -> None:
         if not self._has_complained:

@@ -122,8 +122,7 @@ class Turns:
             while True:
                 costs, taken = _costs(expected, self._limits), None
                 if self._shared is not None:
-                    amounts = list(costs.values())
-                    taken = await self._shared.take(amounts, amounts)
+                    taken = await self._shared.take(list(costs.values()))
                 now = taken.at if taken else time.monotonic()
                 if taken is None:  # this process by itself, for now at least
                     limits = {name: window.limit for name, window in self._windows.items()}
@@ -158,7 +157,6 @@ class Turns:
         self._windows["tokens"].spend(beyond, at)
         if self._shared is not None:
             self._shared.change(len(self._windows) - 1, beyond, at=at)  # tokens come last
-            self._shared.deliver_soon()
 
     async def aclose(self) -> None:
         """Deliver what the storage does not know, and close the connections."""

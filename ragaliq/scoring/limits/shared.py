@@ -14,7 +14,6 @@ import logging
 import math
 import re
 import time
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
@@ -22,6 +21,7 @@ from json import dumps
 from typing import Any, Literal, NamedTuple
 from uuid import uuid4
 
+from ragaliq.core.checks import require_positive
 from ragaliq.errors import ConfigurationError
 from ragaliq.scoring.limits.windows import Window
 
@@ -38,10 +38,8 @@ _ADDRESS = re.compile(r"(rediss?://[^/?]*(/[0-9]*)?|unix:///[^?]+)([?].*)?", re.
 _ANSWERS_WITHIN = 1.0
 """Seconds. A call of the judge takes longer; a server that does not answer must not be one more
 thing that holds all of them up."""
-_PAUSE = 1.0
 _DELIVER_EVERY = 0.1
 _SOON = 0.02
-_RATE_OVER = 1.0  # seconds over which the use of others is measured
 
 _SCRIPT = """
 local time = redis.call('TIME')
@@ -58,7 +56,7 @@ local function count(key, slot, amount, length)
   redis.call('PEXPIRE', key, 2 * length)
 end
 
-local figures, fits = {}, true
+local totals, fits = {}, true
 for i, length in ipairs(request.lengths) do
   local all, own = KEYS[2 * i - 1], KEYS[2 * i]
   local changes, stored = {}, redis.call('HGETALL', own)
@@ -76,31 +74,29 @@ for i, length in ipairs(request.lengths) do
     end
   end
 
-  local total, counted = 0, {}
+  local total = 0
   stored = redis.call('HGETALL', all)
   for n = 1, #stored, 2 do
-    local ends, amount = tonumber(stored[n]), tonumber(stored[n + 1])
-    if ends + length <= now or amount == 0 then
+    if stored[n] + length <= now then
       redis.call('HDEL', all, stored[n])
     else
-      total = total + amount
-      counted[#counted + 1] = { ends, amount }
+      total = total + stored[n + 1]
     end
   end
-  figures[i] = { total, counted }
-  local need = request.needs[i] or 0
+  totals[i] = total
+  local amount, limit = request.amounts[i] or 0, request.limits[i]
   -- One run always fits into an unused window, however dear.
-  if total > 0 and need > 0 and total + need > request.limits[i] then fits = false end
+  if total > 0 and (total >= limit or total + amount > limit) then fits = false end
 end
 if fits then
-  for i in ipairs(request.needs) do
-    local length, amount = request.lengths[i], request.amounts[i]
+  for i, amount in ipairs(request.amounts) do
+    local length = request.lengths[i]
     local slot = slot_at(now, length)
     count(KEYS[2 * i - 1], slot, amount, length)
     count(KEYS[2 * i], slot, amount, length)
   end
 end
-return { fits, now, figures }
+return { fits, totals }
 """
 
 
@@ -111,21 +107,12 @@ class Taken(NamedTuple):
     at: float
 
 
-class _View(NamedTuple):
-    """What is known of the shared windows since a moment, by the local and by the server's clock.
-
-    The figures say for each window what is used, and the end of each slot with what is used in it;
-    `own` is what this process used of that.
-    """
+class _Heard(NamedTuple):
+    """What is used of each window by all and by this process, since when by the local clock."""
 
     at: float
-    server_now: int  # milliseconds
-    figures: list[Any]
+    totals: list[int]
     own: list[int]
-
-    def others(self, window: int) -> int:
-        """What other processes have used of a window."""
-        return max(0, int(self.figures[window][0]) - self.own[window])
 
 
 def require_shared(owner: str, *, storage: str, local_share: float, name: str) -> None:
@@ -134,11 +121,9 @@ def require_shared(owner: str, *, storage: str, local_share: float, name: str) -
     Raises:
         ConfigurationError: One is wrong, or the client library is missing; no password is shown.
     """
-    is_share = isinstance(local_share, int | float) and not isinstance(local_share, bool)
-    if not is_share or not 0 < local_share <= 1:
-        raise ConfigurationError(
-            f"{owner}: local_share must be above 0 and at most 1, got {local_share!r}"
-        )
+    require_positive(owner, local_share=local_share)
+    if local_share > 1:
+        raise ConfigurationError(f"{owner}: local_share must be at most 1, got {local_share!r}")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ConfigurationError(
             f"{owner}: name must be 1 to 100 letters, digits or any of _ . : -, got {name!r}"
@@ -188,9 +173,9 @@ class SharedWindows:
         key: str,
         windows: Mapping[str, tuple[int, Window]],
         local_share: float,
+        on_error: Callable[[str], None],
+        pause: float,
         lock: AbstractContextManager[object] | None = None,
-        on_error: Callable[[str], None] = lambda _: None,
-        pause: float = _PAUSE,
     ) -> None:
         self.is_unavailable = False
         self._address, self._key, self._share, self._pause = address, key, local_share, pause
@@ -206,32 +191,31 @@ class SharedWindows:
             "lengths": [round(window.length * 1000) for window in self._local],
         }
         self._changes = self._delivered = 0  # how many there were, and how many the storage knows
-        self._views: deque[_View] = deque()
+        self._heard: _Heard | None = None
         self._connection: Any = None
-        self._script: Any = None
         self._line = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
 
-    async def take(self, needs: Sequence[int], amounts: Sequence[int]) -> Taken | None:
-        """Take amounts from every window, or from none, where the needs are free in each.
+    async def take(self, amounts: Sequence[int]) -> Taken | None:
+        """Take amounts from every window, or from none; None while the storage is unavailable.
 
-        None while the storage is unavailable.
+        A window that is used up has no room for what takes nothing either.
         """
-        asking = asyncio.ensure_future(self._ask(needs, amounts))
+        asking = asyncio.ensure_future(self._ask(amounts))
         try:
             taken = await asyncio.shield(asking)  # the client may not notice that it is cancelled
         except asyncio.CancelledError:
             asking.add_done_callback(partial(self._give_back, amounts))
             raise
         if taken is None:
-            self.deliver_soon()
+            self._deliver_soon()
         return taken
 
     def _give_back(self, amounts: Sequence[int], asked: asyncio.Task[Taken | None]) -> None:
         if not asked.cancelled() and (taken := asked.result()) and taken.fits:
             for number, amount in enumerate(amounts):
                 self.change(number, -amount, at=taken.at)
-        self.deliver_soon()
+        self._deliver_soon()
 
     def change(self, window: int, amount: int, *, at: float) -> None:
         """Note what was used of a window beyond what was taken.
@@ -241,15 +225,16 @@ class SharedWindows:
         if amount:
             self._used_here[window].spend(amount, at)
             self._changes += 1
+            self._deliver_soon()
 
     def used(self, window: int) -> int | None:
         """What is used in one window by all, as far as known; None where nothing is. Any thread."""
-        if self.is_unavailable or not self._views:
+        if self.is_unavailable or self._heard is None:
             return None
-        return self._views[-1].others(window) + self._used_here[window].spent
+        others = self._heard.totals[window] - self._heard.own[window]
+        return max(0, others) + self._used_here[window].spent
 
-    def deliver_soon(self) -> None:
-        """Have the changes delivered in the background."""
+    def _deliver_soon(self) -> None:
         if self._task is None or self._task.done():
             self._task = asyncio.ensure_future(self._deliver_in_background())
 
@@ -281,10 +266,10 @@ class SharedWindows:
                     break
                 await asyncio.sleep(min(_DELIVER_EVERY, self._pause))
 
-    async def _ask(self, needs: Sequence[int] = (), amounts: Sequence[int] = ()) -> Taken | None:
+    async def _ask(self, amounts: Sequence[int] = ()) -> Taken | None:
         # One at a time: what a request sends holds what came of the one before.
         async with self._line:
-            if needs and self.is_unavailable:
+            if amounts and self.is_unavailable:
                 return None
             now, changes, own = time.monotonic(), self._changes, self._used_here
             for window in own:
@@ -297,29 +282,25 @@ class SharedWindows:
                     [(max(0, round((now - ends) * 1000)), amount) for ends, amount in each.slots()]
                     for each in own
                 ],
-                "needs": list(needs),
                 "amounts": list(amounts),
             }
             try:
                 if self._connection is None:
                     _CONNECTED.add(self)
                     self._connection = _client(self._address)
-                    self._script = self._connection.register_script(_SCRIPT)
                 async with asyncio.timeout(_ANSWERS_WITHIN):
-                    reply = await self._script(keys=self._keys, args=[dumps(request)])
+                    parameters = len(self._keys), *self._keys, dumps(request)
+                    fits, totals = await self._connection.eval(_SCRIPT, *parameters)
             # Not all that the client raises has a class of its own in common. Whatever it is, it
             # must not cost a run.
             except Exception as error:  # noqa: BLE001
                 self._lost(type(error).__name__)
                 return None
-            (fits, server_now, figures), now = reply, time.monotonic()
-            self._delivered = changes
+            self._delivered, now = changes, time.monotonic()
             if fits:
                 for window, amount in zip(own, amounts, strict=False):
                     window.spend(amount, now)
-            self._views.append(_View(now, server_now, figures, sent))
-            while self._views[0].at < now - _RATE_OVER and len(self._views) > 1:
-                self._views.popleft()
+            self._heard = _Heard(now, totals, sent)
             return Taken(bool(fits), now)
 
     async def _close(self) -> None:
@@ -333,9 +314,9 @@ class SharedWindows:
         self._on_error(error)
         if self.is_unavailable:
             return
-        if self._views:  # else all that is known is what was used here, which local windows have
+        if self._heard is not None:  # else the local windows have all that is known
             with self._lock:
-                self._begin_alone()
+                self._begin_alone(self._heard)
         self.is_unavailable = True
         logger.warning(
             "the storage of the limits %s is unavailable (%s): this process keeps to its local "
@@ -345,36 +326,23 @@ class SharedWindows:
             self._share,
         )
 
-    def _begin_alone(self) -> None:
-        """Have the local windows begin where those of all were, for this process's share of both.
+    def _begin_alone(self, heard: _Heard) -> None:
+        """Leave in each local window this process's share of what all had left.
 
-        So what all processes use from then on is no more than what was left for them.
+        What all have used counts as used now, so that it leaves late rather than too early.
         """
-        now, (at, server_now, figures, sent) = time.monotonic(), self._views[-1]
+        now = time.monotonic()
         for number, window in enumerate(self._local):
-            window.clear()
-            recent = max(0, self._used_here[number].spent - sent[number])
+            limit, total = self._always_sent["limits"][number], heard.totals[number]
+            # Others are taken to have used what is theirs since this process last heard of them.
+            others = (1 - self._share) * limit * (now - heard.at) / window.length
+            others = min(others, max(0, limit - total))
             # What is reserved here counts as reserved: it is not spent as well.
-            reserved_before = max(0, window.reserved - recent)
-            due = 0.0
-            for ends, amount in sorted(figures[number][1]):
-                due += max(0, amount - reserved_before) * self._share
-                reserved_before = max(0, reserved_before - amount)
-                # By the end of its slot, so that it leaves late rather than too early.
-                ended = at - max(0.0, (server_now - ends) / 1000)
-                window.spend(math.ceil(due) - window.spent, ended)
-            unseen = round(self._unseen(number, window, now) * self._share)
-            window.spend(min(unseen, max(0, window.limit - window.spent)), now)
-            window.spend(max(0, recent - window.reserved), now)
-
-    def _unseen(self, number: int, window: Window, now: float) -> float:
-        """What others have used since this process last heard of them, as they did before."""
-        first, last = self._views[0], self._views[-1]
-        rate = (1 - self._share) * self._always_sent["limits"][number] / window.length
-        if last.at - first.at > _RATE_OVER / 10:
-            seen = (last.others(number) - first.others(number)) / (last.at - first.at)
-            rate = max(rate, seen)
-        return rate * (now - last.at)
+            own = max(0, self._used_here[number].spent - heard.own[number]) - window.reserved
+            total = max(0, total + min(0, own))
+            window.clear()
+            window.spend(math.ceil(total * self._share) + round(others * self._share), now)
+            window.spend(max(0, own), now)
 
 
 _CONNECTED: set[SharedWindows] = set()
