@@ -229,10 +229,10 @@ class SharedWindows:
 
     def used(self, window: int) -> int | None:
         """What is used in one window by all, as far as known; None where nothing is. Any thread."""
-        if self.is_unavailable or self._heard is None:
+        heard = self._heard
+        if self.is_unavailable or heard is None:
             return None
-        others = self._heard.totals[window] - self._heard.own[window]
-        return max(0, others) + self._used_here[window].spent
+        return max(0, heard.totals[window] - heard.own[window]) + self._used_here[window].spent
 
     def _deliver_soon(self) -> None:
         if self._task is None or self._task.done():
