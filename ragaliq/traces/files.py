@@ -37,6 +37,7 @@ MAX_MESSAGE_BYTES = 256 * 1024 * 1024
 _START = 65_536
 _GZIP, _PARQUET, _ZSTD = b"\x1f\x8b", b"PAR1", b"\x28\xb5\x2f\xfd"
 _JSON = re.compile(rb"[\xef\xbb\xbf\s]*[{\[]\s*[\"{}\[\]]")
+_NEVER_IN_TEXT = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f]")
 _LINE_OF_JSON = re.compile(rb"^[\xef\xbb\xbf \t]*[{\[]", re.MULTILINE)
 _TELLING = re.compile(
     rb'"resource_?[sS]pans"\s*:|"context\.trace_id"\s*:|"context"\s*:\s*\{[^{}]*"trace_id"\s*:'
@@ -121,8 +122,8 @@ def _form_of(start: bytes) -> str:
         return "parquet"
     if _ZSTD in (start[:4], start[4:8]):  # the collector packs each message, behind its length
         return "zstd"
-    # The first field's tag, behind a length: texts seldom have a line so short.
-    is_text = b"\n" not in start[:11] or _JSON.match(start)
+    # A tag of protobuf's may be a line feed, and a length any letter; but not all tags are text.
+    is_text = _JSON.match(start) or not _NEVER_IN_TEXT.search(start)
     return "json" if is_text else _framing(start[:32]) or "json"
 
 

@@ -134,6 +134,9 @@ def test_a_table_of_phoenix_s(tmp_path):
         "question,answer\nQ?,A.\n",
         "",
         "- question: Q?\n  answer: A.\n",
+        "---\r\n- question: Q?\r\n  answer: A.\r\n",
+        "-\n  question: Q?\n  answer: A.\n",
+        "q,a\r\nQ?,A.\r\n",
     ],
 )
 def test_tables_of_cases_are_not_taken_for_traces(content, written):
