@@ -194,7 +194,8 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
         float, typer.Option(min=0.001, help="Seconds for each metric.", metavar="NUMBER")
     ] = 300,
     no_text: Annotated[
-        bool, typer.Option("--no-text", help="Store no questions, answers, chunks or claims.")
+        bool,
+        typer.Option("--no-text", help="Store and emit no questions, answers, chunks or claims."),
     ] = False,
     render: Render = None,
     replies: Replies = None,
@@ -316,6 +317,7 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
             deadline=timeout,
             executor=None if at_once else "thread",
             processes=max(1, at_once),
+            content=ContentPolicy() if no_text else None,  # or else what the environment says
             sinks=sinks,
             sink_limits=SinkLimits(max_queue=max(1, left), max_characters=sys.maxsize),
         )

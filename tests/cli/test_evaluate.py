@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from ragaliq import read_records
+
 GOOD = {"query": "When?", "context": ["The shop opens at 9."], "response": "The shop opens at 9."}
 BAD = GOOD | {"response": "The shop opens at 9. Parrots juggle seventeen lanterns."}
 FAITHFULNESS = ("--metrics", "faithfulness")
@@ -167,6 +169,15 @@ def test_no_text_is_kept_when_none_is_wanted(ragaliq, write_cases, tmp_path):
 
     assert "lanterns" not in (tmp_path / "results.jsonl").read_text()
     assert "faithfulness" in (tmp_path / "results.jsonl").read_text()
+
+
+def test_no_text_holds_for_sinks_whatever_the_environment_says(ragaliq, write_cases):
+    options = ("--no-text", "--sink", "sqlite:///live.db")
+    ragaliq("evaluate", write_cases(BAD), *options, RAGALIQ_CAPTURE_CONTENT="true")
+
+    [record] = read_records("sqlite:///live.db")
+    assert record.results["faithfulness"].score == 0.5
+    assert "lanterns" not in record.model_dump_json()
 
 
 def test_bad_rows_can_be_skipped_and_are_named(ragaliq, write_cases, records):
