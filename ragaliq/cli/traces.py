@@ -12,7 +12,7 @@ import typer
 from ragaliq.cli.console import Command, ExitCode, output, plain
 from ragaliq.cli.options import Fields, MappingFile, Resolve, function_named, names_of
 from ragaliq.datasets import TraceReader, read_cases
-from ragaliq.errors import ConfigurationError
+from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.reports.wording import number_of
 from ragaliq.traces import TracedCase
 from ragaliq.traces.cases import REASONS
@@ -69,7 +69,7 @@ def explain(
                 output.print(plain(line))
     if not found:
         named = f" whose id begins with {trace}" if trace else ""
-        raise ConfigurationError(
+        raise (ConfigurationError if trace else DatasetError)(
             f"{path}: no span of a trace{named} says that it is a chain, a retriever or a model"
         )
     cases = reasons.pop("", 0)

@@ -194,6 +194,9 @@ REFUSED = {
         ("labels.jsonl -o labels.jsonl", 2, "--out labels.jsonl would replace the "),
         ("sqlite:///labels.jsonl -o labels.jsonl", 2, "--out labels.jsonl would replace the "),
     ],
+    "traces explain": [
+        ("cases.jsonl", 3, "cases.jsonl: no span of a trace says that it is a chain, a retriever"),
+    ],
     "judge bench": [
         ("labels.jsonl --plot r.png", 2, "the plot is an .svg file"),
         ("labels.jsonl --max-cost 1", 2, "--max-cost needs --journal"),
