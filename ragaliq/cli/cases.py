@@ -164,7 +164,7 @@ def _nothing(
     if without_text:
         return (
             f"it holds no texts of its {number_of(without_text, 'answer')}; evaluate with "
-            "capture_content=True (on the command line without --no-text)"
+            "capture_content=True or RAGALIQ_CAPTURE_CONTENT=true, and without --no-text"
         )
     return f"it holds no answers with the metric {metric}" if metric else "it holds no answers"
 

@@ -177,7 +177,7 @@ def draw_answers(
         if without_text:
             why = (
                 f"it holds no texts of its {len(without_text):,} answers; store them by "
-                "capture_content=True (on the command line without --no-text)"
+                "capture_content=True or RAGALIQ_CAPTURE_CONTENT=true"
             )
         raise DatasetError(f"{store}: {why}")
     ahead = heapq.nsmallest(number, (each for run_id, each in line.items() if run_id not in done))

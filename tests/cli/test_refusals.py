@@ -149,7 +149,7 @@ REFUSED = {
         (
             "no-text.db -o out.jsonl",
             3,
-            "it holds no texts of its 2 answers; evaluate with capture_",
+            "it holds no texts of its 2 answers; evaluate with capture_content=True or RAGALIQ",
         ),
         ("empty.db -o out.jsonl", 3, "empty.db"),
         ("no-answer.jsonl -o out.jsonl", 3, "no-answer.jsonl"),
