@@ -102,6 +102,7 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
         ),
     ],
     *,
+    context: typer.Context,
     pending: Annotated[
         bool,
         typer.Option(
@@ -208,6 +209,7 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
     if pending:
         if len(sources) > 1:
             raise ConfigurationError("--pending goes with one file of runs: sqlite:///runs.db")
+        _require_for_pending(context)
         summary = evaluate_runs(
             sources[0],
             measured,
@@ -407,6 +409,20 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
                 if outputs.journal is None:
                     errors.print("claim by claim: add --out report.html or --out results.csv")
         return _code(summary, goals)
+
+
+_FOR_PENDING = frozenset(
+    "sources pending judge model base_url metrics threshold policy strategy sink concurrency "
+    "timeout".split()
+)
+
+
+def _require_for_pending(context: typer.Context) -> None:
+    """Refuse an option that has no effect on them: a cap on money is never ignored silently."""
+    for each in context.command.params:
+        source = context.get_parameter_source(each.name or "")
+        if each.name not in _FOR_PENDING and source and source.name == "COMMANDLINE":
+            raise ConfigurationError(f"{each.opts[0]} does not go with --pending; leave it out")
 
 
 def _read_through(
