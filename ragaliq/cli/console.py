@@ -68,7 +68,7 @@ class ExitCode(IntEnum):
     OK = 0
     BELOW_THRESHOLD = 1  # --fail-under was not reached; `worker health`: no worker answers
     USAGE = 2  # an option or a setting is wrong
-    DATA = 3  # a file cannot be read or written, or does not hold what is needed
+    DATA = 3  # a file or sink cannot be read or written, or does not hold what is needed
     JUDGE = 4  # some metric could not be judged for any case at all, or no broker is there
     BUDGET = 5  # --max-cost was reached
     INTERRUPTED = 130  # Ctrl-C; what was judged is kept

@@ -363,6 +363,7 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
                                 causes.setdefault(result.error_type, result.error)
 
         asked.announce()
+        unstored = 0
         try:
             with progress(total, summary.records) as judged:
                 asyncio.run(run())
@@ -390,6 +391,7 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
                     lost = counts.failed + counts.dropped + counts.pending
                     fates = {"written": counts.written, "passed over": counts.passed_over}
                     fates["not stored"] = lost
+                    unstored += lost
                     fate = ", ".join(
                         f"{number:,} {what}" for what, number in fates.items() if number
                     )
@@ -408,7 +410,7 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
                     errors.print(plain(f"written: {', '.join(map(str, files))}"))
                 if outputs.journal is None:
                     errors.print("claim by claim: add --out report.html or --out results.csv")
-        return _code(summary, goals)
+        return _code(summary, goals) or (ExitCode.DATA if unstored else ExitCode.OK)
 
 
 _FOR_PENDING = frozenset(

@@ -171,6 +171,14 @@ def test_no_text_is_kept_when_none_is_wanted(ragaliq, write_cases, tmp_path):
     assert "faithfulness" in (tmp_path / "results.jsonl").read_text()
 
 
+def test_a_sink_that_does_not_store_the_results_ends_with_code_3(ragaliq, write_cases):
+    cases = write_cases(GOOD, BAD)
+    done = ragaliq("evaluate", cases, "--sink", f"sqlite:///{cases.name}", code=3)
+
+    assert "2 judged" in done.stdout
+    assert "sink sqlite: 2 not stored" in done.stderr
+
+
 def test_no_text_holds_for_sinks_whatever_the_environment_says(ragaliq, write_cases):
     options = ("--no-text", "--sink", "sqlite:///live.db")
     ragaliq("evaluate", write_cases(BAD), *options, RAGALIQ_CAPTURE_CONTENT="true")
