@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from typing import Annotated
@@ -54,6 +55,11 @@ def _main(
 
 def run() -> int:
     """Run the command in `sys.argv`; returns the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(
+            stream, io.TextIOWrapper
+        ):  # pipes on Windows, and terminals, may lack letters
+            stream.reconfigure(errors="replace")
     try:
         result = app(prog_name="ragaliq", standalone_mode=False)
     except RagaliqError as error:

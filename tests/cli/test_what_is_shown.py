@@ -36,6 +36,21 @@ def test_at_most_five_answers_are_shown_and_none_that_passes(ragaliq, write_case
     assert "lowest scores" not in none.stdout
 
 
+def test_what_the_output_cannot_encode_is_replaced_and_all_files_are_written(
+    ragaliq, write_cases, tmp_path, monkeypatch
+):
+    narrow = io.TextIOWrapper(io.BytesIO(), encoding="cp1252")  # a pipe on Windows
+    monkeypatch.setattr(sys, "stdout", narrow)
+
+    ragaliq(
+        "evaluate", write_cases(WRONG | {"query": "\N{GREEK SMALL LETTER PI}?"}), "--out", "p.html"
+    )
+
+    narrow.seek(0)
+    assert "case-0  ??" in narrow.read()
+    assert "\N{GREEK SMALL LETTER PI}" in (tmp_path / "p.html").read_text()
+
+
 @pytest.mark.parametrize(
     ("asked", "code", "passed"),
     [("0.5 1", 0, "2 of 2"), ("0.51 0.5", 0, "1 of 2"), ("0.51 0.6", 1, "1 of 2")],
