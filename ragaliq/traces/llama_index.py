@@ -31,6 +31,8 @@ _RESPONSE_KEYS = {"source_nodes", "sources", "metadata", "response_gen", "respon
 _RESULT = "StopEvent(result="
 _SHOWN = 40
 """So many characters of an answer tell that it is the one shown in part."""
+_TELLING = 20
+"""So many do where the result is cut after them."""
 
 
 def is_workflow(root: Step) -> bool:
@@ -113,9 +115,16 @@ def _workflow_answer(steps: Sequence[Step]) -> Found | None:
     for step in steps[1:]:
         found = READER.answer(step.outputs) if method_of(step) in ENGINES else None
         text = step.reply if step.kind is Kind.LLM else found and found.text
-        if text and repr(text)[1:-1][:_SHOWN] in shown:
+        if text and _is_shown(text, shown):
             said.append((step.span.end_ns, text))
     return Found(max(said, key=lambda each: each[0])[1], where) if said else None
+
+
+def _is_shown(text: str, shown: str) -> bool:
+    """Whether a text is the one in a result, which instrumentations cut after some characters."""
+    said = repr(text)[1:-1]
+    at = shown.find(said[:_TELLING])
+    return at >= 0 and (said[:_SHOWN] in shown or said.startswith(shown[at:].removesuffix("...")))
 
 
 # --- context --------------------------------------------------------------------------------------

@@ -32,6 +32,7 @@ from llama_index.core.workflow import StartEvent, StopEvent, Workflow, step
 
 QUESTION = "How long do refunds take?"
 ANSWER = "It takes five days [1]."
+AT_LENGTH = "It takes five days until the money is back, and it's paid to the card."
 TEXTS = ["by: A\n\nRefunds take five days. äöü", "Shops open at nine."]
 
 
@@ -120,12 +121,14 @@ def chat(kind):
 class Caller(CustomLLM, FunctionCallingLLM):
     """Calls its tool, then answers."""
 
+    answer: str = ANSWER
+
     @property
     def metadata(self):
         return LLMMetadata(is_function_calling_model=True, context_window=100_000)
 
     def complete(self, prompt, formatted=False, **kwargs):
-        return CompletionResponse(text=ANSWER if "\ntool:" in prompt else "(calls)")
+        return CompletionResponse(text=self.answer if "\ntool:" in prompt else "(calls)")
 
     def stream_complete(self, prompt, formatted=False, **kwargs):
         raise NotImplementedError
@@ -147,8 +150,8 @@ def search(input: str) -> list:  # noqa: A002 - as above
     return [{"content": "Refunds take five days."}, {"content": "Shops open at nine."}]
 
 
-def agent(tool):
-    made = FunctionAgent(tools=[tool], llm=Caller(), streaming=False)
+def agent(tool, **settings):
+    made = FunctionAgent(tools=[tool], llm=Caller(**settings), streaming=False)
     return made.run(user_msg=QUESTION, memory=memory())
 
 
@@ -196,5 +199,10 @@ ASYNCHRONOUS = {
     "agent with a tool that lists what it found": Shape(
         lambda: agent(FunctionTool.from_defaults(search, name="policy")),
         ["Refunds take five days.", "Shops open at nine."],
+    ),
+    "agent that answers at length": Shape(
+        lambda: agent(FunctionTool.from_defaults(policy), answer=AT_LENGTH),
+        [policy("")],
+        AT_LENGTH,
     ),
 }
