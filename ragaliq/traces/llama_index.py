@@ -29,6 +29,8 @@ _WRITE = frozenset({"get_response", "aget_response"})
 _NODE = re.compile(r"<NodeWithScore\(node=\w+\(id_=(?P<id>.*)\), score=(?P<score>[^()]*)\)>")
 _RESPONSE_KEYS = {"source_nodes", "sources", "metadata", "response_gen", "response_txt"}
 _RESULT = "StopEvent(result="
+_FINAL = "Answer:"
+"""After it a ReAct agent's model writes what is for the user."""
 _SHOWN = 40
 """So many characters of an answer tell that it is the one shown in part."""
 _TELLING = 20
@@ -115,8 +117,8 @@ def _workflow_answer(steps: Sequence[Step]) -> Found | None:
     for step in steps[1:]:
         found = READER.answer(step.outputs) if method_of(step) in ENGINES else None
         text = step.reply if step.kind is Kind.LLM else found and found.text
-        if text and _is_shown(text, shown):
-            said.append((step.span.end_ns, text))
+        texts = (text, text.partition(_FINAL)[2].strip()) if text else ()
+        said += [(step.span.end_ns, each) for each in texts if each and _is_shown(each, shown)]
     return Found(max(said, key=lambda each: each[0])[1], where) if said else None
 
 

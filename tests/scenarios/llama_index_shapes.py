@@ -6,7 +6,7 @@ of its case.
 
 from typing import NamedTuple
 
-from llama_index.core.agent.workflow import FunctionAgent
+from llama_index.core.agent.workflow import FunctionAgent, ReActAgent
 from llama_index.core.base.llms.types import CompletionResponse, LLMMetadata
 from llama_index.core.base.response.schema import Response
 from llama_index.core.chat_engine import (
@@ -150,6 +150,22 @@ def search(input: str) -> list:  # noqa: A002 - as above
     return [{"content": "Refunds take five days."}, {"content": "Shops open at nine."}]
 
 
+class Thinker(Clerk):
+    """Calls its tool by text, then answers."""
+
+    def complete(self, prompt, formatted=False, **kwargs):
+        is_told = "Observation:" in prompt.rsplit("user:", 1)[-1]
+        action = 'Action: policy\nAction Input: {"input": "refunds"}'
+        said = f"I can answer.\nAnswer: {ANSWER}" if is_told else f"I need a tool.\n{action}"
+        return CompletionResponse(text=f"Thought: {said}")
+
+
+def react_agent():
+    tool = FunctionTool.from_defaults(policy)
+    made = ReActAgent(tools=[tool], llm=Thinker(), streaming=False)
+    return made.run(user_msg=QUESTION, memory=memory())
+
+
 def agent(tool, **settings):
     made = FunctionAgent(tools=[tool], llm=Caller(**settings), streaming=False)
     return made.run(user_msg=QUESTION, memory=memory())
@@ -200,6 +216,7 @@ ASYNCHRONOUS = {
         lambda: agent(FunctionTool.from_defaults(search, name="policy")),
         ["Refunds take five days.", "Shops open at nine."],
     ),
+    "agent that calls its tool by text": Shape(react_agent, [policy("")]),
     "agent that answers at length": Shape(
         lambda: agent(FunctionTool.from_defaults(policy), answer=AT_LENGTH),
         [policy("")],
