@@ -50,6 +50,17 @@ async def test_a_retriever_called_by_a_plain_tool_is_found(retriever, monitor, h
     assert monitor.only == (QUESTION, docs, FINAL)
 
 
+async def test_what_an_agent_is_told_of_a_tool_that_does_not_exist_is_no_context(monitor, handler):
+    def look_up(query: str) -> str:
+        return "Refunds are paid to the card."
+
+    tool = FunctionTool.from_defaults(look_up)
+    calls = ("look_up", {"query": "refunds"}), ("search_the_web", {"query": "refunds"})
+    agent = FunctionAgent(tools=[tool], llm=model(*calls, FINAL))
+    await agent.run(user_msg=QUESTION, memory=memory())
+    assert monitor.only == (QUESTION, ["Refunds are paid to the card."], FINAL)
+
+
 class Rag(Workflow):
     """Retrieval and an answer in two steps, the way the documentation shows it."""
 

@@ -119,9 +119,10 @@ def chat(kind):
 
 
 class Caller(CustomLLM, FunctionCallingLLM):
-    """Calls its tool, then answers."""
+    """Calls its tools, then answers."""
 
     answer: str = ANSWER
+    calls: tuple[str, ...] = ("policy",)
 
     @property
     def metadata(self):
@@ -139,7 +140,10 @@ class Caller(CustomLLM, FunctionCallingLLM):
     def get_tool_calls_from_response(self, response, *args, **kwargs):
         if response.message.content != "(calls)":
             return []
-        return [ToolSelection(tool_id="1", tool_name="policy", tool_kwargs={"input": "refunds"})]
+        return [
+            ToolSelection(tool_id=name, tool_name=name, tool_kwargs={"input": "refunds"})
+            for name in self.calls
+        ]
 
 
 def policy(input: str) -> str:  # noqa: A002 - as a query engine tool calls it
@@ -148,6 +152,10 @@ def policy(input: str) -> str:  # noqa: A002 - as a query engine tool calls it
 
 def search(input: str) -> list:  # noqa: A002 - as above
     return [{"content": "Refunds take five days."}, {"content": "Shops open at nine."}]
+
+
+def broken(input: str) -> str:  # noqa: A002 - as above
+    raise ConnectionError("The index of refunds is down.")
 
 
 class Thinker(Clerk):
@@ -166,8 +174,8 @@ def react_agent():
     return made.run(user_msg=QUESTION, memory=memory())
 
 
-def agent(tool, **settings):
-    made = FunctionAgent(tools=[tool], llm=Caller(**settings), streaming=False)
+def agent(*tools, **settings):
+    made = FunctionAgent(tools=tools, llm=Caller(**settings), streaming=False)
     return made.run(user_msg=QUESTION, memory=memory())
 
 
@@ -221,5 +229,13 @@ ASYNCHRONOUS = {
         lambda: agent(FunctionTool.from_defaults(policy), answer=AT_LENGTH),
         [policy("")],
         AT_LENGTH,
+    ),
+    "agent with a tool that fails": Shape(
+        lambda: agent(
+            FunctionTool.from_defaults(policy),
+            FunctionTool.from_defaults(broken),
+            calls=("policy", "broken"),
+        ),
+        [policy("")],
     ),
 }

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from llama_index.core.agent.workflow.workflow_events import AgentWorkflowStartEvent
+from llama_index.core.agent.workflow.workflow_events import AgentWorkflowStartEvent, ToolCallResult
 from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.llms.base import BaseLLM
@@ -270,10 +270,11 @@ class _Run:
 
     def tool_ended(self, span_id: str, tool: Any, output: ToolOutput) -> None:
         """A tool has ended."""
-        is_hand_off = tool.metadata.name == "handoff"  # a name that LlamaIndex keeps to itself
-        if output.is_error or is_hand_off:
+        if output.is_error:
+            self.tool_failed(output)
+            return
+        if tool.metadata.name == "handoff":  # a name that LlamaIndex keeps to itself
             self.not_evidence.add(output.content)
-            self.log.had_errors = self.log.had_errors or output.is_error
             return
         raw = output.raw_output if isinstance(output.raw_output, list) else []
         nodes = [node for node in raw if isinstance(node, NodeWithScore)]
@@ -281,6 +282,11 @@ class _Run:
             self.log.told(span_id, passages_of(nodes))
         else:
             self.log.told(span_id, READER.told(output.content))
+
+    def tool_failed(self, output: ToolOutput) -> None:
+        """A model is told that a tool failed, or that there is none of that name."""
+        self.not_evidence.add(output.content)
+        self.log.had_errors = True
 
     def missing(self, facts: Facts, question: str, answer: str) -> str:
         """Why there is no case; empty if there is one."""
@@ -614,6 +620,8 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
                 run.tool_ended(span_id, instance, result)
             else:
                 run.ended(span_id, part, bound_args, result)
+        elif isinstance(result, ToolCallResult) and result.tool_output.is_error:
+            run.tool_failed(result.tool_output)  # whose own span, if any, ended in the error
 
     def _exit_root(self, run: _Run, result: Any) -> None:
         run.is_open = False
