@@ -21,7 +21,6 @@ Location = str | os.PathLike[str]
 
 _log = logging.getLogger(__name__)
 
-_SCHEME = "sqlite:"
 _FORMS = "sqlite:///relative/path or sqlite:////absolute/path"
 
 

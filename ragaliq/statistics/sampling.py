@@ -44,7 +44,6 @@ class WeightedSums:
     weight: float = 0.0
     weight_squared: float = 0.0
     _y: float = 0.0
-    _y_squared: float = 0.0
     _y_twice: float = 0.0
     _yy: float = 0.0
     _yy_twice: float = 0.0

@@ -32,8 +32,6 @@ _CLASSIFIER = Preset(
 _CONFIG = "config.json"
 _ONNX = ("model.onnx", "onnx/model.onnx")
 _ROBERTAS = ("roberta", "xlm-roberta", "camembert", "mpnet", "longformer", "xlm-roberta-xl")
-_NO_LIMIT = 1_000_000
-"""Tokenizers that know no limit say a number far above."""
 
 
 class ModelChoice(NamedTuple):
