@@ -10,6 +10,7 @@ other it would be `1 - (1 - p)(1 - q)...` instead, and more runs would be judged
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections import Counter, OrderedDict, deque
@@ -164,7 +165,7 @@ class Sampler:
         self._held_bytes = 0
         self._is_closed = False
         self._counts: Counter[str] = Counter()
-        self._unscored: int | None = 0  # runs without a score; None once there was one
+        self._unscored = 0.0  # runs without a score; below any number once there was one
 
     def begin(self, run_id: str | UUID, pipeline: str) -> Decision | None:
         """What a run that has just started may expect; None when it cannot be chosen any more.
@@ -307,23 +308,16 @@ class Sampler:
 
     def _look_for_scores(self, run: FinishedRun) -> None:
         """Warn once of a retriever that gives no scores; a single one is enough not to."""
-        if self._unscored is None or not run.contexts:
+        if not run.contexts:
             return
-        if run.scores:
-            self._unscored = None
-            return
-        with self._lock:
-            if self._unscored is None:
-                return
-            self._unscored += 1
-            if self._unscored < _ENOUGH:
-                return
-            self._unscored = None
-        logger.warning(
-            "OnLowScore has seen %d runs and no scores: their passages carry none, so it chooses "
-            "nothing; put `score` or `relevance_score` into the documents' metadata",
-            _ENOUGH,
-        )
+        # Without the lock: that two threads may count as one does no harm.
+        self._unscored = -math.inf if run.scores else self._unscored + 1
+        if self._unscored >= _ENOUGH:
+            self._complaints.once(
+                "no scores",
+                f"OnLowScore has seen {_ENOUGH} runs and no scores: their passages carry none, so "
+                "it chooses nothing; put `score` or `relevance_score` into the documents' metadata",
+            )
 
     # --- runs that wait for what their users say ----------------------------------------------
 
