@@ -529,10 +529,9 @@ def missed(goal: Goal, summary: Summary) -> str:
 
 def _code(summary: Summary, goals: list[Goal]) -> int:
     failed = summary.failed_throughout
-    problems = [missed(goal, summary) for goal in goals if not (failed and goal.metric in failed)]
     # An outage of the judge is not a bad answer, whatever was asked for.
-    if failed:
-        problems = [problem for problem in problems if "answers pass" not in problem]
+    fair = [goal for goal in goals if not failed or goal.metric not in ("", *failed)]
+    problems = [missed(goal, summary) for goal in fair]
     for problem in filter(None, problems):
         errors.print(plain(problem))
     if failed:
