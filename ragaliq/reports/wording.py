@@ -37,11 +37,8 @@ def number_of(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-def why(result: EvaluationResult, *, limit: int = _CLAIM) -> str:
-    """A result in one line, such as `faithfulness 0.50 < 0.80: 'They come in cash.' is not in ...`.
-
-    Of a claim, `limit` characters are shown.
-    """
+def why(result: EvaluationResult) -> str:
+    """A result in a line, such as `faithfulness 0.50 < 0.80: 'They are free.' is not in ...`."""
     if result.score is None:
         return f"{result.evaluator_name}: no score ({result.status.value})"
     good, bad = ("≥", "<") if result.higher_is_better else ("≤", ">")
@@ -51,9 +48,9 @@ def why(result: EvaluationResult, *, limit: int = _CLAIM) -> str:
     # What is contradicted is worse than what is not covered.
     claims.sort(key=lambda claim: claim.verdict != "CONTRADICTED")
     if not claims:
-        said = printable(result.reasoning, limit=limit)
+        said = printable(result.reasoning, limit=_CLAIM)
         return f"{line}: {said}" if said and not result.passed else line
-    text = printable(claims[0].claim, limit=limit)
+    text = printable(claims[0].claim, limit=_CLAIM)
     quoted = f"'{text}'" if text else "a claim"
     more = f" (and {len(claims) - 1:,} more)" if len(claims) > 1 else ""
     return f"{line}: {quoted} {_SAID[claims[0].verdict]}{more}"
