@@ -78,7 +78,7 @@ async def _measured(
     deadline: float | None,
 ) -> EvaluationResult:
     """One metric's result, also where it failed or took too long."""
-    started, error_type = time.perf_counter(), None
+    started = time.perf_counter()
     with suppress(), spending() as spent:
         try:
             async with asyncio.timeout(deadline) as limit:
@@ -121,11 +121,9 @@ async def _measured(
             what = f"{evaluator.name}: the judge {identity_of(judge).name} raised"
             _COMPLAINTS.add(what, error, in_application=True)
             raised = JudgeAPIError(f"the judge raised {error_type}")
-            result = evaluator.failure_result(raised, judge, usage=spent.usage)
-    update: dict[str, Any] = {"duration": time.perf_counter() - started}
-    if error_type is not None:
-        update["error_type"] = error_type
-    return result.model_copy(update=update)
+            failed = evaluator.failure_result(raised, judge, usage=spent.usage)
+            result = failed.model_copy(update={"error_type": error_type})
+    return result.model_copy(update={"duration": time.perf_counter() - started})
 
 
 async def _graded(
