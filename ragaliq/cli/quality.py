@@ -37,7 +37,6 @@ from ragaliq.judges.base import LLMJudge
 from ragaliq.quality.alarm import QualityChange, emit_change
 from ragaliq.quality.figures import JudgeChange, QualitySeries, QualityWeek, quality_of
 from ragaliq.quality.labels import (
-    Anchor,
     AnchorFile,
     DrawnAnswer,
     Labels,
@@ -306,21 +305,18 @@ def _rejudge(
     epochs = {each.name: each.fingerprint(judge) for each in evaluators}
     for answer in answers:
         anchors.add(answer.anchors())
-    todo = [
-        answer
+    todo = {
+        answer.record.run.run_id: answer
         for answer in answers
         if not all(
             anchors.has(answer.record.run.run_id, epochs[anchor.metric])
             for anchor in answer.anchors()
         )
-    ]
+    }
     cases = []
-    weights: dict[str, DrawnAnswer] = {}
-    for answer in todo:
+    for run_id, answer in todo.items():
         assert answer.record.case is not None  # noqa: S101 - only answers with texts are drawn
-        run_id = answer.record.run.run_id
         cases.append(answer.record.case.model_copy(update={"id": run_id}))
-        weights[run_id] = answer
     with progress(len(cases), 0) as show:
         run = evaluate(
             cases,
@@ -330,21 +326,7 @@ def _rejudge(
             on_progress=lambda done, total: show(JudgeUsage()),  # noqa: ARG005 - it is a callback
         )
     for evaluation in run:
-        answer = weights[evaluation.case.id]
-        anchors.add(
-            Anchor(
-                run_id=evaluation.case.id,
-                pipeline=answer.record.run.pipeline,
-                metric=name,
-                judge=result.judge,
-                model=result.model,
-                fingerprint=result.fingerprint,
-                score=result.score,
-                weight=answer.record.run.weight(name) / answer.size,
-            )
-            for name, result in evaluation.results.items()
-            if result.is_measured and result.score is not None
-        )
+        anchors.add(todo[evaluation.case.id].anchors(evaluation.results))
     cost = "cost unknown" if run.usage.cost_usd is None else f"${run.usage.cost_usd:,.4f}"
     errors.print(plain(f"{judge.name} scored {len(cases):,} answers ({cost}), in {anchors.path}"))
 

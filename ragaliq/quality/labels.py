@@ -101,9 +101,9 @@ class DrawnAnswer:
     size: float
     place: float
 
-    def anchors(self) -> Iterator[Anchor]:
-        """What its judge said, as the start of a series of judges on the same answer."""
-        for metric, result in self.record.results.items():
+    def anchors(self, results: Mapping[str, EvaluationResult] | None = None) -> Iterator[Anchor]:
+        """What a judge said, of several on the same answer; by default the one of the record."""
+        for metric, result in (self.record.results if results is None else results).items():
             if metric in LABELLED_METRICS and result.is_measured and result.score is not None:
                 yield Anchor(
                     run_id=self.record.run.run_id,
