@@ -56,10 +56,8 @@ def _main(
 def run() -> int:
     """Run the command in `sys.argv`; returns the exit code."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(
-            stream, io.TextIOWrapper
-        ):  # pipes on Windows, and terminals, may lack letters
-            stream.reconfigure(errors="replace")
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # pipes on Windows, and terminals, lack letters
     try:
         result = app(prog_name="ragaliq", standalone_mode=False)
     except RagaliqError as error:
