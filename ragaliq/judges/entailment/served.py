@@ -12,12 +12,12 @@ import httpx2
 
 from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import (
-    ConfigurationError,
     JudgeAPIError,
     JudgeError,
     JudgeResponseError,
     JudgeTimeoutError,
 )
+from ragaliq.judges.clients import check_address
 from ragaliq.judges.entailment.models import Pair, Scores, Support
 from ragaliq.judges.entailment.presets import Preset
 
@@ -48,11 +48,7 @@ class ServedScorer:
         api_key: str | None,
         max_tokens: int | None,
     ) -> None:
-        if not base_url.startswith(("http://", "https://")):
-            raise ConfigurationError(
-                f"EntailmentJudge: base_url must be an address such as http://localhost:8000/v1, "
-                f"got {base_url!r}"
-            )
+        check_address(base_url, where="base_url=")
         self.name = model or preset.hub or preset.name
         self.max_tokens = max_tokens or preset.max_tokens
         self._preset, self._url = preset, f"{base_url.rstrip('/')}/chat/completions"

@@ -150,7 +150,8 @@ async def test_windows_that_share_no_word_are_read_only_where_the_others_leave_i
         ("nowhere/model", {}, r"no folder nowhere/model; .*download=True"),
         ("factcg", {}, "download yaxili96/FactCG"),
         ("granite-guardian-3.3", {}, "start one with ibm-granite"),
-        ("paladin-mini", {"base_url": "localhost"}, "an address such as http"),
+        ("paladin-mini", {"base_url": "localhost"}, r"an http\(s\) URL; check base_url="),
+        ("paladin-mini", {"base_url": "http://u:pw@host/v1"}, "must not hold a user name"),
     ],
 )
 def test_a_setting_that_is_wrong_is_named(model, settings, says):
