@@ -400,9 +400,13 @@ class AnchorFile:
         lines = "".join(f"{anchor.model_dump_json()}\n" for anchor in new)
         with file_errors(self.path):
             held = self.path.read_bytes() if self.path.exists() else b""
+            end = held.rfind(b"\n") + 1
             with open(self.path, "ab", opener=owner_only) as file:
                 # A line that a sudden end cut short makes no further one unreadable.
-                file.truncate(held.rfind(b"\n") + 1)
+                if _is_json(held[end:]):
+                    file.write(b"\n")
+                else:
+                    file.truncate(end)
                 file.write(lines.encode())
 
     def has(self, run_id: str, fingerprint: str) -> bool:

@@ -275,6 +275,11 @@ def test_a_line_of_anchors_is_kept_once_and_a_cut_one_is_dropped(tmp_path):
     again = AnchorFile(copy.path)
     assert again.anchors == anchors[:2]
     again.add(anchors[2:])
-    assert [json.loads(line)["run_id"] for line in copy.path.read_text().splitlines()] == [
+    whole = copy.path.read_text()
+    assert [json.loads(line)["run_id"] for line in whole.splitlines()] == [
         anchor.run_id for anchor in anchors
     ]
+    copy.path.write_text(whole.removesuffix("\n"))  # as an editor may leave it
+    added = anchors[0].model_copy(update={"run_id": "one more"})
+    AnchorFile(copy.path).add([added])
+    assert AnchorFile(copy.path).anchors == [*anchors, added]
