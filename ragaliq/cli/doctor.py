@@ -160,9 +160,12 @@ PREFIX = "RAGALIQ_"
 
 def known_variables() -> frozenset[str]:
     """Every variable of ours that is read."""
+    from ragaliq.judges.entailment.loading import ENV_MODELS  # no other command needs its modules
+
     return settings_variables() | {
         ENV_BROKER_URL,
         ENV_HEARTBEAT,
+        ENV_MODELS,
         names.ENV_CAPTURE_CONTENT,
         names.ENV_RELATION,
         names.ENV_CLAIM_DETAIL,

@@ -3,7 +3,10 @@
 import re
 from pathlib import Path
 
+from command_line import ragaliq
 from ragaliq.scoring.settings import read_settings
+
+__all__ = ["ragaliq"]
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/pages/settings.md"
@@ -16,10 +19,18 @@ def named_in_code(*prefixes):
     return {name for source in SOURCES for name in pattern.findall(source.read_text())}
 
 
+def listed():
+    return set(re.findall(r"^\| `(RAGALIQ_[A-Z_]+)`", PAGE.read_text(), re.MULTILINE))
+
+
 def test_every_variable_of_ours_is_listed_and_none_is_made_up():
-    listed = set(re.findall(r"^\| `(RAGALIQ_[A-Z_]+)`", PAGE.read_text(), re.MULTILINE))
     read = {f"RAGALIQ_{name.upper()}" for name in type(read_settings()).model_fields}
-    assert listed == read | named_in_code("RAGALIQ")
+    assert listed() == read | named_in_code("RAGALIQ")
+
+
+def test_the_doctor_knows_every_variable_that_is_listed(ragaliq):
+    done = ragaliq("doctor", "--offline", **dict.fromkeys(listed(), "x"), code=2)
+    assert "nothing reads" not in done.stdout + done.stderr
 
 
 def test_every_variable_of_others_is_listed():
