@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TextIO, cast
 
 from ragaliq.errors import ConfigurationError, DatasetError, RowError
+from ragaliq.traces.files import not_json
 
 
 class Row(NamedTuple):
@@ -221,9 +222,7 @@ def json_rows(path: Path, encoding: str | None) -> Iterator[Row | RowError]:
         advice = ""
         if error.msg == "Extra data":
             advice = "; a file with an object on each line is JSON Lines: end its name in .jsonl"
-        raise DatasetError(
-            f"line {error.lineno}: it is not JSON: {error.msg} in column {error.colno}{advice}"
-        ) from None
+        raise DatasetError(f"line {error.lineno}: {not_json(error)}{advice}") from None
     yield from rows_in(value)
 
 
@@ -291,7 +290,7 @@ def jsonl_rows(path: Path, encoding: str | None) -> Iterator[Row | RowError]:
             try:
                 value = parse_json(_require_decoded(line, file, where).rstrip())
             except json.JSONDecodeError as error:
-                yield fault(where, f"it is not JSON: {error.msg} in column {error.colno}")
+                yield fault(where, not_json(error))
             except RowError as error:
                 yield error
             except DatasetError as error:

@@ -130,6 +130,7 @@ def _form_of(start: bytes) -> str:
 # --- JSON -----------------------------------------------------------------------------------------
 
 _NOT_JSON = "it is not JSON"
+_PLACE_FOLLOWS = re.compile(r"( starting)? at$")  # some of Python's messages end so
 _DECODER = json.JSONDecoder()
 _BETWEEN = re.compile(r"[ \t\r\n,]*")
 _NEXT_VALUE = re.compile(r"^[{\[]", re.MULTILINE)
@@ -139,6 +140,11 @@ _SCALAR = re.compile(  # to the end of its line
 )
 
 _Values = Iterator[tuple[str, Any | DatasetError]]
+
+
+def not_json(error: json.JSONDecodeError) -> str:
+    """What is wrong with a text, and in which column; its line is for the caller to name."""
+    return f"{_NOT_JSON}: {_PLACE_FOLLOWS.sub('', error.msg)} in column {error.colno}"
 
 
 def _json_file_spans(file: io.BufferedReader) -> _Found:
@@ -223,7 +229,7 @@ def _values(data: bytes, line: int = 1) -> _Values:
             elif scalar := _SCALAR.match(text, start):  # JSON as well, though no span
                 value, at, problem = None, scalar.end(), ""
         except json.JSONDecodeError as error:
-            problem, end = f"{_NOT_JSON}: {error.msg} in column {error.colno}", error.pos
+            problem, end = not_json(error), error.pos
         except RecursionError:
             problem = "it is nested too deeply"
         except ValueError:

@@ -47,6 +47,11 @@ MALFORMED = {
     "returns.csv": (HEADER + b'1,"a\rb",c\n2,caf\xe9,x\n', "line 3: byte 0xe9 in column 6 is not"),
     "return.csv": (HEADER + b"1,secret\r2,x,y\n", "line 2: it is not CSV"),
     "cut.jsonl": (GOOD + b"\n" + GOOD[:20], "row 2: it is not JSON"),
+    "open.jsonl": (
+        b'{"query": "secret\n',
+        "row 1: it is not JSON: Unterminated string in column 11",
+    ),
+    "control.jsonl": (b'{"query": "\x01"}', "it is not JSON: Invalid control character in column"),
     "comma.jsonl": (GOOD[:-1] + b"\n", "it is not JSON: Expecting ',' delimiter in column 50"),
     "cut.json": (b"[" + GOOD + b",", "line 1: it is not JSON"),
     "lines.json": (GOOD + b"\n" + GOOD, "end its name in .jsonl"),
