@@ -155,6 +155,9 @@ def csv_rows(path: Path, encoding: str | None) -> Iterator[Row | RowError]:
             header = [cell.strip() for cell in next(table, [])]
             if header and not any(header):
                 raise DatasetError("line 1: the header is empty; name the columns there")
+            if len(header) == 1:  # neither a case nor a label fits into one
+                known = "a tab" if is_tsv else "commas, semicolons or tabs"
+                raise DatasetError(f"line 1: there is one column; put {known} between columns")
             _require_distinct([name for name in header if name], "line 1: ")
             for cells in table:
                 number += bool(cells)

@@ -91,6 +91,8 @@ MALFORMED = {
     "open-quote.csv": (HEADER + b'1,"secret,x\n', "it is not CSV"),
     "same-column.csv": (b"id,query,query\n1,a,b\n", "line 1: two columns are called 'query'"),
     "no-names.csv": (b",,\n1,2,3\n", "line 1: the header is empty"),
+    "bars.csv": (HEADER.replace(b",", b"|"), "line 1: there is one column; put commas, semicolons"),
+    "commas.tsv": (HEADER, "line 1: there is one column; put a tab between columns"),
     "no-header.csv": (b"1,secret,x\n2,b,y\n", "none of its 3 columns has a known name"),
     "tag.yaml": (b"- query: !!python/object/apply:os.system [ls]\n", "tags (!name) are not read"),
     "alias.yaml": (
