@@ -44,6 +44,7 @@ from ragaliq.cli.options import (
     StrategyName,
     choose_judge,
     evaluators_of,
+    given_options,
     opened_cases,
 )
 from ragaliq.cli.outputs import Outputs
@@ -88,6 +89,12 @@ Out = Annotated[
         metavar="PATH",
     ),
 ]
+
+
+_FOR_PENDING = frozenset(
+    "sources pending judge model base_url metrics threshold policy strategy sink concurrency "
+    "timeout".split()
+)
 
 
 def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
@@ -209,7 +216,9 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
     if pending:
         if len(sources) > 1:
             raise ConfigurationError("--pending goes with one file of runs: sqlite:///runs.db")
-        _require_for_pending(context)
+        for name, option in given_options(context).items():
+            if name not in _FOR_PENDING:  # a cap on money, for one, is never ignored silently
+                raise ConfigurationError(f"{option} does not go with --pending; remove it")
         summary = evaluate_runs(
             sources[0],
             measured,
@@ -411,20 +420,6 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
                 if outputs.journal is None:
                     errors.print("claim by claim: add --out report.html or --out results.csv")
         return _code(summary, goals) or (ExitCode.DATA if unstored else ExitCode.OK)
-
-
-_FOR_PENDING = frozenset(
-    "sources pending judge model base_url metrics threshold policy strategy sink concurrency "
-    "timeout".split()
-)
-
-
-def _require_for_pending(context: typer.Context) -> None:
-    """Refuse an option that has no effect on them: a cap on money is never ignored silently."""
-    for each in context.command.params:
-        source = context.get_parameter_source(each.name or "")
-        if each.name not in _FOR_PENDING and source and source.name == "COMMANDLINE":
-            raise ConfigurationError(f"{each.opts[0]} does not go with --pending; leave it out")
 
 
 def _read_through(

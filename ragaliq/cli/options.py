@@ -291,6 +291,18 @@ def names_of(fields: Sequence[str] | None) -> dict[str, str]:
     return named
 
 
+def given_options(context: typer.Context) -> dict[str, str]:
+    """The options of a command that its command line names, by their parameters' names."""
+    sources = (
+        (each, context.get_parameter_source(each.name or "")) for each in context.command.params
+    )
+    return {
+        each.name or "": each.opts[0]
+        for each, source in sources
+        if source is not None and source.name == "COMMANDLINE"
+    }
+
+
 _NAMES = ("local", "claude", "openai", "entailment")
 
 

@@ -20,6 +20,7 @@ from ragaliq.cli.options import (
     Metrics,
     Model,
     choose_judge,
+    given_options,
     imported,
     named_metrics,
 )
@@ -99,7 +100,11 @@ def run(
     log_level: Annotated[LogLevel, typer.Option(help="How much is logged.")] = LogLevel.INFO,
 ) -> int:
     """Evaluate jobs until SIGTERM; then finish current ones, or return them to the queue."""
-    if context.invoked_subcommand is not None:
+    if (command := context.invoked_subcommand) is not None:
+        for option in given_options(context).values():
+            raise ConfigurationError(
+                f"{option} has no effect before {command}; write it after that"
+            )
         return ExitCode.OK
     from ragaliq.worker.brokers import broker_at
     from ragaliq.worker.worker import WorkerSettings, run_worker

@@ -200,6 +200,10 @@ REFUSED = {
     "traces explain": [
         ("cases.jsonl", 3, "cases.jsonl: no span of a trace says that it is a chain, a retriever"),
     ],
+    "worker": [
+        ("--queue mine dead-letters drop --all", 2, "--queue has no effect before dead-letters"),
+        ("--heartbeat beat health", 2, "--heartbeat has no effect before health; write it after"),
+    ],
     "judge bench": [
         ("labels.jsonl --plot r.png", 2, "the plot is an .svg file"),
         ("labels.jsonl --max-cost 1", 2, "--max-cost needs --journal"),
