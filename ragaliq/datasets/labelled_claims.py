@@ -87,8 +87,10 @@ def read_labelled_claims(
             place and field, never its text.
     """
     path = Path(path)
-    if not path.is_file():
+    if not path.exists():
         raise DatasetError(f"{path}: there is no such file")
+    if path.is_dir():
+        raise DatasetError(f"{path} is a folder; name a file in it")
     seen: dict[str, str] = {}
     for row in rows_of(path, file_format):
         try:

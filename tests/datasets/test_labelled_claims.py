@@ -94,6 +94,8 @@ def test_a_bad_row_is_named_with_file_row_and_field_but_not_quoted(tmp_path, row
 def test_a_file_that_is_missing_or_empty_is_refused(tmp_path):
     with pytest.raises(DatasetError, match="no such file"):
         list(read_labelled_claims(tmp_path / "missing.jsonl"))
+    with pytest.raises(DatasetError, match="is a folder; name a file in it"):
+        list(read_labelled_claims(tmp_path))
     with pytest.raises(DatasetError, match="no rows"):
         list(read_labelled_claims(written(tmp_path)))
     with pytest.raises(DatasetError, match="does not tell the format"):
