@@ -179,8 +179,8 @@ def _show(series: QualitySeries, store: str) -> None:
     if is_joined:
         columns.insert(3, "by today's judge")
     table = Table(box=None, pad_edge=False)
-    for column in columns:
-        table.add_column(column, no_wrap=True)
+    for column in columns:  # intervals break at a blank; dates and counts would be cut off
+        table.add_column(column, no_wrap=column in ("week of", "answers", "labels"))
     for week in series.weeks:
         people = week.anchored.estimate if week.anchored else None
         epochs = f" ({week.epochs} judges)" if week.epochs > 1 else ""

@@ -1,6 +1,7 @@
 """`ragaliq label` over a store, and `ragaliq quality`: from answers to the Monday number."""
 
 import json
+import re
 
 import pytest
 
@@ -58,6 +59,12 @@ def test_from_a_store_to_the_monday_number(ragaliq, store, press, tmp_path):
     assert (tmp_path / "q.svg").read_text().startswith("<svg")
     done = ragaliq("report", source, "-o", "page.html")
     assert "As your reviewers would judge it" in (tmp_path / "page.html").read_text()
+
+
+def test_a_narrow_terminal_cuts_off_no_date_and_no_figure(ragaliq, store):
+    shown = ragaliq("quality", store(), COLUMNS="55").stdout
+    assert re.search(r"^\d{4}-\d\d-\d\d  .*  40 +0 *$", shown, re.MULTILINE)
+    assert "\N{HORIZONTAL ELLIPSIS}" not in shown
 
 
 def test_labelling_goes_on_with_whole_answers_and_takes_labels_back(ragaliq, store, press):
