@@ -7,6 +7,7 @@ and rich's markup could dress one thing up as another.
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -41,8 +42,24 @@ from ragaliq.telemetry import configure_from_environment
 
 T = TypeVar("T")
 
-output = Console(highlight=False, soft_wrap=True)
-errors = Console(stderr=True, highlight=False, soft_wrap=True)
+
+class _Console(Console):
+    """Prints nowhere once its reader has gone (`| head`): the work goes on, to its files."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        try:
+            super().print(*objects, **options)
+        except BrokenPipeError:  # as older versions of rich pass on
+            self.on_broken_pipe()
+
+    def on_broken_pipe(self) -> None:
+        """Newer versions call this, and would end the process with code 1."""
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
+
+
+output = _Console(highlight=False, soft_wrap=True)
+errors = _Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 def plain(text: str, *, limit: int | None = None, style: str = "") -> Text:

@@ -67,6 +67,8 @@ def explain(
             reasons[run.reason] += 1
             for line in _told(run):
                 output.print(plain(line))
+        if output.quiet:  # nobody reads on, and there may be gigabytes more
+            break
     if not found:
         named = f" whose id begins with {trace}" if trace else ""
         raise (ConfigurationError if trace else DatasetError)(

@@ -63,6 +63,16 @@ def test_a_reader_that_goes_away_is_no_error():
     assert "Traceback" not in done.stderr
 
 
+def test_files_are_written_although_nobody_reads_the_output(tmp_path):
+    (tmp_path / "cases.csv").write_text("question,context,answer\nWhen?,At 9.,At 9.\n")
+    command = [sys.executable, "-m", "ragaliq.cli", "evaluate", "cases.csv", "--out", "page.html"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE) as started:
+        started.stdout.close()
+
+    assert started.returncode == 0
+    assert (tmp_path / "page.html").exists()
+
+
 def test_the_package_is_the_command():
     done = subprocess.run(
         [sys.executable, "-m", "ragaliq", "--version"], capture_output=True, text=True, check=False
