@@ -444,6 +444,43 @@ def test_documents_of_an_earlier_turn_in_the_kept_state_are_not_this_turns(watch
     ]
 
 
+@pytest.mark.parametrize("is_wrapped", [False, True])
+@pytest.mark.parametrize("is_handed_on", [False, True])
+@pytest.mark.parametrize("options", [{}, {"answer_key": "generation"}])
+def test_an_answer_of_an_earlier_turn_in_the_kept_state_is_not_this_turns(
+    new_watch, invoke, options, is_handed_on, is_wrapped
+):
+    def search(state):
+        found = retrieve(state)
+        return {**state, **found} if is_handed_on else found
+
+    watch = new_watch(handler=options)
+    rag = graph(search, generate, checkpointer=InMemorySaver())
+    asked = RunnablePassthrough() | rag if is_wrapped else rag
+    config = {**watch.config, "configurable": {"thread_id": "t-1"}}
+    invoke(asked, {"question": "What is new?"}, config)
+    rag.interrupt_before_nodes = ["generate"]
+    output = invoke(asked, {"question": QUESTION}, config)
+    assert output["generation"] == ANSWER
+    assert [asked for asked, *_ in watch.triples] == ["What is new?"]
+    assert watch.stats.incomplete == {"no_answer": 1}
+    invoke(rag, None, config)
+    assert watch.triples[1:] == [EXPECTED]
+
+
+def test_an_answer_from_before_an_approval_is_that_of_the_resumed_run(watch, invoke):
+    def approve(state):
+        interrupt("Send it?")
+        return {}
+
+    rag = graph(retrieve, generate, approve, checkpointer=InMemorySaver())
+    config = {**watch.config, "configurable": {"thread_id": "t-1"}}
+    invoke(rag, IN_STATE, config)
+    assert watch.incomplete == {"interrupted": 1}
+    invoke(rag, Command(resume=True), config)
+    assert [(asked, answer) for asked, _, answer in watch.triples] == [(QUESTION, ANSWER)]
+
+
 def test_callbacks_passed_on_by_hand_inside_a_node_do_not_make_a_second_run(watch, mode, invoke):
     config = watch.config
 

@@ -12,9 +12,12 @@ from typing import Any
 
 from langchain_ragaliq.reading import READER
 from ragaliq import ConfigurationError, Passage
-from ragaliq.capture import Complaints, Found, RunLog
+from ragaliq.capture import ANSWER_KEYS, Complaints, Found, RunLog
 
 logger = logging.getLogger("ragaliq.langchain")
+
+STATE_ANSWER_KEYS = frozenset((*ANSWER_KEYS, "structured_response"))
+"""Where a graph's state may hold an answer, apart from its messages."""
 
 Extract = Callable[[Any, Any], Mapping[str, Any] | None]
 """Takes a run's inputs and outputs; gives any of `question`, `contexts` and `answer`."""
@@ -76,6 +79,7 @@ class Overrides:
             if key is not None and (not isinstance(key, str) or not key):
                 raise ConfigurationError(f"{name}_key must be the name of a key, got {key!r}")
         self.extract = extract
+        self.answer_keys = STATE_ANSWER_KEYS | ({answer_key} if answer_key else frozenset())
         self._complaints = Complaints(logger)
 
     def question(self, inputs: Any) -> Found | None:
@@ -93,10 +97,11 @@ class Overrides:
             self._complaints.once("context_key", f"context_key {key!r}: {_unreadable(held)}")
         return passages
 
-    def apply(self, log: RunLog, inputs: Any, outputs: Any) -> bool:
+    def apply(self, log: RunLog, inputs: Any, outputs: Any, fresh: Any) -> bool:
         """Note what the application says of a run that ended; False if its function failed.
 
-        Its function goes before the events it sent, and those before the keys it named.
+        Its function goes before the events it sent, and those before the keys it named. Its answer
+        is looked up in `fresh`, the outputs without answers of earlier turns.
         """
         try:
             said = self.extract(inputs, outputs) if self.extract is not None else None
@@ -114,7 +119,7 @@ class Overrides:
             self._complaints.add("extract failed", error, in_application=True)
             return False
         if not log.answer.text:
-            log.answer = _named(READER.answer_text(self._under("answer", outputs))) or log.answer
+            log.answer = _named(READER.answer_text(self._under("answer", fresh))) or log.answer
         if log.passages is None:
             log.passages = self.passages(outputs)
         return True

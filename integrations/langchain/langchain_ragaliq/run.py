@@ -17,7 +17,7 @@ from langchain_core.runnables.config import var_child_runnable_config
 from opentelemetry import trace
 
 from langchain_ragaliq._private import span_by_run_id
-from langchain_ragaliq.overrides import Overrides
+from langchain_ragaliq.overrides import STATE_ANSWER_KEYS, Overrides
 from langchain_ragaliq.reading import KINDS, MESSAGES, READER, documents_among, texts_in
 from ragaliq import OpenRun, Passage, SpanTarget, span_target
 from ragaliq.capture import CONTEXT_KEYS, Found, RunLog, text_blocks
@@ -62,10 +62,12 @@ class Run:
         "closed",
         "fetched",
         "guarded",
+        "has_answered",
         "has_child",
         "input_items",
         "inputs",
         "is_interrupted",
+        "kept",
         "key",
         "keyed_passages",
         "log",
@@ -118,6 +120,9 @@ class Run:
         self.response_id: str | None = None
         self.guarded: set[str] | None = None
         self.is_interrupted = False
+        # What a thread's state had under the keys of answers before any step may have answered.
+        self.kept: dict[Any, Any] = {}
+        self.has_answered = False
 
     @property
     def size(self) -> int:
@@ -128,6 +133,10 @@ class Run:
         """It was given up."""
         if self.ticket is not None:
             self.ticket.discard(reason)
+
+    @property
+    def _answer_keys(self) -> frozenset[str]:
+        return STATE_ANSWER_KEYS if self.overrides is None else self.overrides.answer_keys
 
     # Steps
 
@@ -196,6 +205,9 @@ class Run:
                 self.prompt_question = READER.question(inputs, "prompt")
         if isinstance(inputs, str):
             return
+        if self.log.keeps_turns and not self.has_answered:
+            fields = READER.fields(inputs) or {}
+            self.kept |= {k: fields[k] for k in self._answer_keys & fields.keys()}
         around, documents, passages = self.fetched
         if passages and inputs is documents and around == parent and _follows(tags):
             # A sequence gives it what its retriever returned: nobody had that in between.
@@ -228,6 +240,7 @@ class Run:
         if isinstance(outputs, str):
             log.said(run, outputs)
         elif isinstance(outputs, dict):
+            self.has_answered = self.has_answered or not self._answer_keys.isdisjoint(outputs)
             log.returned(run, by_key=documents_among(outputs))
             for key, value in outputs.items():
                 if type(value) is str:
@@ -244,6 +257,7 @@ class Run:
         ):
             log.returned(run, documents, follows=_follows(tags))
         elif (fields := READER.fields(outputs)) is not None or isinstance(outputs, list | tuple):
+            self.has_answered = True
             log.returned(run, by_key=documents_among(outputs if fields is None else dict(fields)))
 
     def _listed(self, run: int, values: list[Any], key: Any = "") -> None:
@@ -290,6 +304,7 @@ class Run:
         """Something below the root raised; a retry or a fallback may still answer."""
         self.open_steps.discard(run)
         self.open_models.discard(run)
+        self.has_answered = True  # as a graph does that hands over to its parent
         self.log.failed(run)
         self.is_interrupted = self.is_interrupted or is_interrupt(error)
         # What LangGraph raises to get out of a node: interrupts, and commands to the graph around.
@@ -332,7 +347,8 @@ class Run:
             self.opened(inputs, self.log.metadata, self.log.tags)
         if isinstance(outputs, list) and 1 < self.input_items == len(outputs):
             return "several_questions"
-        answer = READER.answer(outputs) or self._reply(outputs)
+        fresh = self._fresh(outputs)
+        answer = READER.answer(fresh) or self._reply(fresh)
         # A stream that is broken off ends like any other, but before its steps and its model do. A
         # model that was itself given up, say for a faster one, is open as well: then the answer is
         # the other's reply.
@@ -341,7 +357,8 @@ class Run:
         if outputs is None or is_broken_off or is_waiting:
             return "truncated"
         log = self.log  # which has what the application named by events
-        if self.overrides is not None and not self.overrides.apply(log, self.inputs, outputs):
+        named = self.overrides
+        if named is not None and not named.apply(log, self.inputs, outputs, fresh):
             return "extract_failed"
         if not log.question.text:
             question = self.question or READER.echoed_question(outputs) or self.prompt_question
@@ -355,11 +372,21 @@ class Run:
         log.blocks = self.reply_blocks if log.answer.text == self.reply else None
         log.metadata = {k: v for k, v in log.metadata.items() if not k.startswith(_OWN_METADATA)}
         if log.passages is None and not isinstance(outputs, str):
-            named = READER.context(outputs)
-            if named is not None:
-                log.named(named)
+            sources = READER.context(outputs)
+            if sources is not None:
+                log.named(sources)
             log.turn(READER.turn(outputs))
         return ""
+
+    def _fresh(self, outputs: Any) -> Any:
+        """What the chain returned, without answers that its thread kept from earlier turns.
+
+        A graph that stops at a breakpoint, or ends without an answer, returns them once more. Who
+        resumes a run asks no question: the answer may be from before the interruption.
+        """
+        if not self.kept or self.question is None or not isinstance(outputs, dict):
+            return outputs
+        return {k: v for k, v in outputs.items() if k not in self.kept or v is not self.kept[k]}
 
     def _reply(self, outputs: Any) -> Found | None:
         """The last model's reply, unless the chain returned something else than an answer.
