@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -45,8 +46,12 @@ def plain(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
     Frameworks keep whole pages and vectors there, and objects that no queue carries.
     """
-    kept = {str(key): _plain(value) for key, value in metadata.items()}
-    return {key: value for key, value in kept.items() if value is not None}
+    kept: dict[str, Any] = {}
+    for key, value in metadata.items():
+        # A lazy object may fail in its own `__str__`, and a mapping hold itself.
+        with contextlib.suppress(Exception):
+            kept |= _plain({key: value}) or {}
+    return kept
 
 
 def _plain(value: Any) -> Any:
@@ -58,7 +63,8 @@ def _plain(value: Any) -> Any:
         items = [_plain(item) for item in value[:20]] if len(value) <= 20 else [None]
         return None if None in items else items
     if isinstance(value, Mapping):
-        return plain(value) or None
+        held = {str(key): _plain(each) for key, each in value.items()}
+        return {key: each for key, each in held.items() if each is not None} or None
     # Dates, paths, enumerations: what they are as text. An object's address says nothing.
     text = "" if value is None else str(value)
     if not text or (text.startswith("<") and " at 0x" in text):

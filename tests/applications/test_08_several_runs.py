@@ -6,6 +6,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.documents import Document
 from langchain_core.runnables import RunnableLambda
 from langchain_parts import ANSWER, HOURS, REFUNDS, Finding, model, rag
 from opentelemetry import trace
@@ -69,6 +70,24 @@ def test_metadata_of_documents_and_of_the_run_reach_the_case(watch):
         {"source": "1.md", "page": 1},
     ]
     assert watch.only.metadata == {"tenant": "acme", "thread_id": "t"}
+
+
+def test_metadata_that_cannot_be_read_costs_neither_the_run_nor_the_rest(watch):
+    class Row:
+        """A lazy attribute whose row is gone."""
+
+        def __str__(self):
+            raise LookupError("gone")
+
+        __repr__ = __str__
+
+    endless = {"tenant": "acme"}
+    endless["self"] = endless
+    odd = {"row": Row(), "rows": [[Row()]], "endless": endless, "tenant": "acme"}
+    found = [Document(REFUNDS, metadata=odd)]
+    chain = rag(RunnableLambda(lambda asked: found))
+    chain.invoke(QUESTION, {**watch.config, "metadata": odd})
+    assert watch.only.metadata == watch.only.context[0].metadata == {"tenant": "acme"}
 
 
 def test_with_content_capture_a_record_names_the_document_and_the_tenant():

@@ -78,8 +78,8 @@ class Unprintable:
     __repr__ = __str__
 
 
-def test_metadata_that_cannot_be_read_is_not_felt(invoke):
-    middleware = RagaliqGuardMiddleware(judge=ScriptedJudge())
+def test_metadata_that_cannot_be_read_costs_itself_only(invoke):
+    middleware = RagaliqGuardMiddleware(judge=ScriptedJudge(), fallback=FALLBACK)
 
     @tool(response_format="content_and_artifact")
     def look_up(query: str):
@@ -88,8 +88,8 @@ def test_metadata_that_cannot_be_read_is_not_felt(invoke):
 
     llm = model(calling("look_up", query="refunds"), WRONG)
     agent = create_agent(llm, [look_up], middleware=[middleware])
-    assert ask(invoke, agent)[-1].text == WRONG
-    assert middleware.guard.monitor.stats().incomplete == {"internal_error": 1}
+    assert ask(invoke, agent)[-1].text == FALLBACK
+    assert middleware.guard.monitor.stats().outcomes == {"evaluated": 1}
     middleware.guard.monitor.close(1.0)
 
 

@@ -216,13 +216,13 @@ class Unprintable:
     __repr__ = __str__
 
 
-def test_metadata_that_cannot_be_read_is_not_felt(guard_of, query):
+def test_metadata_that_cannot_be_read_costs_itself_only(guard_of, query):
     row = {"row": Unprintable()}
     node = TextNode(text=ANSWER, metadata=row, excluded_llm_metadata_keys=["row"])
     guard = guard_of()
     engine = Given(response=Response(WRONG, [NodeWithScore(node=node)]))
-    assert query(GuardedQueryEngine(engine, guard)).response == WRONG
-    assert guard.monitor.stats().incomplete == {"internal_error": 1}
+    assert query(GuardedQueryEngine(engine, guard)).response == FALLBACK
+    assert guard.monitor.stats().outcomes == {"evaluated": 1}
 
 
 def test_with_the_guard_off_the_engine_answers_as_it_does(guarded, query):
