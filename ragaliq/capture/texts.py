@@ -72,6 +72,12 @@ _WRITTEN = re.compile(r"""(?:[\[{]['"{(]|\[Document\()(?:[^\\]++|\\[\\'"nrtxuU])
 _MOST_WRITTEN = 64 * 1024  # characters
 _MOST_COMMAS = 500
 _EMPTY_RESPONSE = "Empty Response"
+# What LangChain's agents answer with when they are stopped.
+_LIMIT_REACHED = re.compile(
+    r"(?:Model call limits exceeded|(?:Tool|'[^'\n]+' tool) call limit reached): [^\n]+"
+    r"|Sorry, need more steps to process this request\."
+    r"|Agent stopped due to (?:iteration limit or time limit|max iterations)\."
+)
 _LABEL = re.compile(r"Response \d+: ")
 _DASHES = re.compile(r"\n-{5,}\n")
 
@@ -182,12 +188,13 @@ def document_blocks(content: Any) -> tuple[str, ...]:
 
 
 def models_words(answer: str) -> str:
-    """An answer without what LlamaIndex puts around a model's words, or in their place.
+    """An answer without what a framework puts around a model's words, or in their place.
 
-    `Accumulate` labels replies and puts dashes between them; where there was nothing to ask a
-    model about, synthesizers return "Empty Response".
+    LlamaIndex's `Accumulate` labels replies and puts dashes between them; where there was nothing
+    to ask a model about, its synthesizers return "Empty Response". LangChain's agents say so if
+    they reached a limit.
     """
-    if answer == _EMPTY_RESPONSE:
+    if answer == _EMPTY_RESPONSE or _LIMIT_REACHED.fullmatch(answer):
         return ""
     if not answer.startswith("Response 1: "):
         return answer

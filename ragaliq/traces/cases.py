@@ -13,7 +13,7 @@ from typing import Literal
 from pydantic import ValidationError
 
 from ragaliq.capture.run import RunLog
-from ragaliq.capture.texts import CONTEXT_KEYS, Found
+from ragaliq.capture.texts import CONTEXT_KEYS, Found, models_words
 from ragaliq.core.complaints import Complaints
 from ragaliq.core.passages import Passage
 from ragaliq.core.run import RunInfo, SpanTarget
@@ -427,7 +427,7 @@ class _Run:
             "attributes_cut": is_cut or any(len(text) in limits for text in texts),
             "ambiguous": self._is_loose and self._is_ambiguous(),
             "no_question": not asked.strip(),
-            "no_answer": not said.strip(),
+            "no_answer": not models_words(said).strip(),
         }
         reason = next((name for name, applies in reasons.items() if applies), "")
         if reason in {"no_question", "no_answer"} and any(

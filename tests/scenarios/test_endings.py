@@ -5,8 +5,13 @@ from contextlib import suppress
 
 import pytest
 from doors import as_bytes
+from langchain.agents import create_agent
+from langchain.agents.middleware import ModelCallLimitMiddleware, ToolCallLimitMiddleware
+from langchain.tools import tool
+from langchain_classic.agents import AgentExecutor, create_tool_calling_agent
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.output_parsers import StrOutputParser
+from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from langchain_shapes import Library
 from llama_index_shapes import QUESTION as LLAMA_QUESTION
@@ -14,7 +19,7 @@ from llama_index_shapes import engine
 from openinference.instrumentation import TraceConfig
 from openinference.instrumentation.langchain import LangChainInstrumentor
 from opentelemetry.sdk.trace import SpanLimits
-from rag_parts import ANSWER, PROMPT, QUESTION, BrokenRetriever, joined, model, rag_chain
+from rag_parts import ANSWER, PROMPT, QUESTION, BrokenRetriever, calling, joined, model, rag_chain
 
 from ragaliq.traces.cases import run_of
 
@@ -148,6 +153,41 @@ async def leave_the_stream(config):
     stream = rag_chain(Library()).astream(QUESTION, config)
     await anext(stream)
     await stream.aclose()
+
+
+@tool
+def look_up(query: str) -> str:
+    """Searches."""
+    return joined(Library().invoke(query))
+
+
+def limited(limit):
+    agent = create_agent(model(calling("look_up", query="refunds")), [look_up], middleware=[limit])
+    return lambda config: agent.invoke({"messages": [("user", QUESTION)]}, config)
+
+
+def stop_the_executor(config):
+    prompt = ChatPromptTemplate([("user", "{input}"), ("placeholder", "{agent_scratchpad}")])
+    llm = model(calling("look_up", query="refunds"))
+    agent = create_tool_calling_agent(llm, [look_up], prompt)
+    AgentExecutor(agent=agent, tools=[look_up], max_iterations=1).invoke(
+        {"input": QUESTION}, config
+    )
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        limited(ModelCallLimitMiddleware(run_limit=2)),
+        limited(ToolCallLimitMiddleware(run_limit=1, exit_behavior="end")),
+        limited(ToolCallLimitMiddleware(tool_name="look_up", run_limit=1, exit_behavior="end")),
+        stop_the_executor,
+    ],
+)
+def test_an_agent_that_reached_a_limit_has_not_answered(end, doors, langchain):
+    end(langchain)
+    assert_without_case(doors)
+    assert doors.skipped == {"no_answer": 1}
 
 
 @pytest.mark.parametrize("end", [fail, close_the_stream])

@@ -20,7 +20,7 @@ from langchain_ragaliq._private import span_by_run_id
 from langchain_ragaliq.overrides import STATE_ANSWER_KEYS, Overrides
 from langchain_ragaliq.reading import KINDS, MESSAGES, READER, documents_among, texts_in
 from ragaliq import OpenRun, Passage, SpanTarget, span_target
-from ragaliq.capture import CONTEXT_KEYS, Found, RunLog, text_blocks
+from ragaliq.capture import CONTEXT_KEYS, Found, RunLog, models_words, text_blocks
 
 _SEQUENCE_STEP = "seq:step:"
 # Metadata that frameworks add to a run's; the rest is the application's.
@@ -365,7 +365,7 @@ class Run:
             log.question = question or log.question
         if not log.answer.text:
             log.answer = answer or log.answer
-        if not log.question.text or not log.answer.text:
+        if not log.question.text or not models_words(log.answer.text):
             return "no_question" if not log.question.text else "no_answer"
         if log.passages is None:
             log.passages = self.keyed_passages
