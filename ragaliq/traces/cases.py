@@ -320,6 +320,8 @@ class _Run:
             return found
         model = self._last_model() if self._is_langchain else self._answering()
         reply = model.reply if model is not None else None
+        if self._is_langchain and model is not None and model.also and self._called_by(model):
+            return None  # what it said on the way
         if self._is_langchain and isinstance(outputs, Mapping):
             question = READER.question(self._root.inputs)
             values = list(outputs.values())
@@ -329,6 +331,11 @@ class _Run:
             if (is_echo or READER.context(outputs) is not None) and reply not in list(answers):
                 return None
         return Found(reply, "model.reply") if reply and reply.strip() else None
+
+    def _called_by(self, model: Step) -> bool:
+        """Whether tools worked after a model that called some."""
+        ended = model.span.end_ns
+        return any(s.kind is Kind.TOOL and s.span.start_ns >= ended for s in self._steps)
 
     def _last_model(self) -> Step | None:
         """The model whose reply came last, before the run was over."""

@@ -158,6 +158,10 @@ def colleague(question: str) -> str:
     return f"{ANSWER}\n"
 
 
+def announcing(name, **arguments):
+    return calling(name, **arguments).model_copy(update={"content": "Let me look that up."})
+
+
 @tool(return_direct=True)
 def direct(query: str) -> str:
     """Looks things up."""
@@ -333,6 +337,9 @@ SHAPES = {
     ),
     "a tool's answer, returned directly": Shape(
         lambda: agent(direct, calls=[calling("direct", query="r")]), ASK, why_not="no_answer"
+    ),
+    "a tool's answer, returned directly after a word": Shape(
+        lambda: agent(direct, calls=[announcing("direct", query="r")]), ASK, why_not="no_answer"
     ),
     "a call of a tool": Shape(
         lambda: ChatPromptTemplate.from_template("{question}") | model(calling("clock", city="x")),

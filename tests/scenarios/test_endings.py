@@ -190,6 +190,19 @@ def test_an_agent_that_reached_a_limit_has_not_answered(end, doors, langchain):
     assert doors.skipped == {"no_answer": 1}
 
 
+@tool(return_direct=True)
+def list_files(query: str) -> str:
+    """Lists files."""
+    return "refunds.md, shipping.md"
+
+
+def test_what_a_model_said_before_it_called_a_tool_is_no_answer(doors, langchain):
+    call = calling("list_files", query="refunds").model_copy(update={"content": "I will look."})
+    create_agent(model(call), [list_files]).invoke({"messages": [("user", QUESTION)]}, langchain)
+    assert_without_case(doors)
+    assert doors.skipped == {"no_answer": 1}
+
+
 @pytest.mark.parametrize("end", [fail, close_the_stream])
 def test_a_run_without_an_answer_has_the_same_reason(end, doors, langchain):
     end(langchain)

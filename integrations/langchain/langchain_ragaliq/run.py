@@ -78,6 +78,7 @@ class Run:
         "question",
         "reply",
         "reply_blocks",
+        "reply_calls",
         "response_id",
         "retrievers",
         "run_id",
@@ -116,7 +117,7 @@ class Run:
         self.retrievers: set[int] = set()
         # The latest retriever's parent, what it returned, and that as it was read.
         self.fetched: tuple[int | None, Any, Sequence[Passage]] = _NOT_FETCHED
-        self.reply, self.reply_blocks = "", None
+        self.reply, self.reply_blocks, self.reply_calls = "", None, False
         self.response_id: str | None = None
         self.guarded: set[str] | None = None
         self.is_interrupted = False
@@ -272,7 +273,7 @@ class Run:
         self.open_models.discard(run)
         first = result.generations[0][0] if result.generations and result.generations[0] else None
         text, also, response_id = first.text if first else "", [], None
-        blocks = None
+        blocks, calls = None, ()
         message = getattr(first, "message", None)
         if message is not None and KINDS[type(message)] in MESSAGES:
             content = message.content
@@ -288,11 +289,13 @@ class Run:
         while at is not None and at not in self.retrievers:
             at = self.steps.get(at)
         if at is None:
-            self.reply, self.reply_blocks = text, blocks
+            self.reply, self.reply_blocks, self.reply_calls = text, blocks, bool(calls)
             self.response_id = response_id if isinstance(response_id, str) else None
 
     def tool_ended(self, run: int, output: Any) -> None:
         """A tool answered."""
+        if self.reply_calls:  # it was called with what a model said on the way: no answer
+            self.reply, self.reply_blocks, self.reply_calls = "", None, False
         if getattr(output, "status", None) == "error":
             # The model is told so, not what was fetched until then.
             self.log.had_errors = True
