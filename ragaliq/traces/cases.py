@@ -8,12 +8,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from inspect import iscoroutinefunction
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
 from ragaliq.capture.run import RunLog
-from ragaliq.capture.texts import CONTEXT_KEYS, Found, models_words
+from ragaliq.capture.texts import ANSWER_KEYS, CONTEXT_KEYS, Found, models_words
 from ragaliq.core.complaints import Complaints
 from ragaliq.core.passages import Passage
 from ragaliq.core.run import RunInfo, SpanTarget
@@ -314,7 +314,7 @@ class _Run:
         """What the run returned, or a model's reply unless it returned something else."""
         if self._is_llama_index:
             return llama_index.answer_of(self._steps)
-        outputs = self._root.outputs
+        outputs = self._fresh(self._root.outputs)
         found = None if self._is_loose else READER.answer(outputs)
         if found is not None or READER.document_list(outputs):
             return found
@@ -331,6 +331,24 @@ class _Run:
             if (is_echo or READER.context(outputs) is not None) and reply not in list(answers):
                 return None
         return Found(reply, "model.reply") if reply and reply.strip() else None
+
+    def _fresh(self, outputs: Any) -> Any:
+        """What a run returned, without answers that its thread kept from earlier turns.
+
+        Who resumes a run asks no question: the answer may be from before the interruption.
+        """
+        children = self._root.children
+        before = children[0].inputs if children and _keeps_turns(self._root) else None
+        if not isinstance(before, Mapping) or not isinstance(outputs, Mapping):
+            return outputs
+        if READER.question(self._root.inputs) is None:
+            return outputs
+        replies = {step.reply for step in self._models}
+        return {
+            key: value
+            for key, value in outputs.items()
+            if key not in ANSWER_KEYS or before.get(key) != value or value in replies
+        }
 
     def _called_by(self, model: Step) -> bool:
         """Whether tools worked after a model that called some."""
@@ -479,6 +497,12 @@ class _Run:
 _INSTRUMENTATIONS = ("openinference.instrumentation.", "opentelemetry.instrumentation.")
 
 
+def _keeps_turns(root: Step) -> bool:
+    """Whether a graph's state may be from earlier turns."""
+    metadata = decoded(root.span.attributes.get(METADATA))
+    return isinstance(metadata, Mapping) and metadata.get("thread_id") is not None
+
+
 def _log_of(steps: Sequence[Step], questions: Collection[str], answer: str) -> RunLog:
     """A run's steps as the events that a handler would have seen.
 
@@ -490,8 +514,7 @@ def _log_of(steps: Sequence[Step], questions: Collection[str], answer: str) -> R
     """
     root = steps[0]
     log = RunLog(root.index)
-    metadata = decoded(root.span.attributes.get(METADATA))
-    log.keeps_turns = isinstance(metadata, Mapping) and metadata.get("thread_id") is not None
+    log.keeps_turns = _keeps_turns(root)
     # What tools said that failed, in their own messages: a prompt does not say so.
     failures = (READER.message(step.outputs) for step in steps if step.kind is Kind.TOOL)
     failed = {m.text for m in failures if m is not None and m.role == "system" and m.text.strip()}

@@ -13,7 +13,8 @@ from langchain_core.language_models import FakeListChatModel
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough
-from langchain_shapes import Library
+from langchain_shapes import Library, fetch, generate, graph
+from langgraph.checkpoint.memory import InMemorySaver
 from llama_index_shapes import QUESTION as LLAMA_QUESTION
 from llama_index_shapes import engine
 from openinference.instrumentation import TraceConfig
@@ -153,6 +154,18 @@ async def leave_the_stream(config):
     stream = rag_chain(Library()).astream(QUESTION, config)
     await anext(stream)
     await stream.aclose()
+
+
+def test_an_answer_that_a_thread_kept_is_not_the_next_questions(doors, langchain):
+    rag = graph(fetch, generate, checkpointer=InMemorySaver())
+    config = {**langchain, "configurable": {"thread_id": "t-1"}}
+    rag.invoke({"question": "What is new?"}, config)
+    rag.interrupt_before_nodes = ["generate"]
+    assert rag.invoke({"question": QUESTION}, config)["generation"] == ANSWER
+    for cases in doors.cases():
+        assert [case.query for case in cases] == ["What is new?"]
+    incomplete = doors.monitor.stats().incomplete
+    assert doors.watching.stats().incomplete == doors.skipped == incomplete == {"no_answer": 1}
 
 
 @tool
