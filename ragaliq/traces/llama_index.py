@@ -173,7 +173,7 @@ class _Reading:
                     self.log.replied(step.index, step.reply, step.also)
             elif step.span.is_error:
                 self.log.failed(step.index)
-                if step.kind is Kind.TOOL:  # the model is told what it raised
+                if step.kind is Kind.TOOL:  # the model sees what it raised
                     said = (e.attributes.get("exception.message") for e in step.span.events)
                     self._no_evidence.update(text for text in said if isinstance(text, str))
             elif not is_inside or step.last == beyond:

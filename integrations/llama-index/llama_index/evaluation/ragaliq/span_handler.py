@@ -284,7 +284,7 @@ class _Run:
             self.log.told(span_id, READER.told(output.content))
 
     def tool_failed(self, output: ToolOutput) -> None:
-        """A model is told that a tool failed, or that there is none of that name."""
+        """A tool failed, or there is none of that name: the model gets a message that says so."""
         self.not_evidence.add(output.content)
         self.log.had_errors = True
 
