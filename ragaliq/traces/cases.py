@@ -343,7 +343,7 @@ class _Run:
             return outputs
         if READER.question(self._root.inputs) is None:
             return outputs
-        replies = {step.reply for step in self._models}
+        replies = [step.reply for step in self._models]  # a value may be of any type
         return {
             key: value
             for key, value in outputs.items()
