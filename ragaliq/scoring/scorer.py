@@ -80,6 +80,12 @@ class CostCap:
     spent: JudgeUsage = field(default_factory=JudgeUsage, kw_only=True)
     option: str = field(default="max_cost", kw_only=True)
 
+    def __post_init__(self) -> None:
+        cost = self.max_cost
+        # NaN would never be reached, and a text be noticed when the first case is paid for.
+        if cost is not None and not (isinstance(cost, int | float) and cost >= 0):
+            raise ConfigurationError(f"{self.option} must be US dollars, got {cost!r}")
+
     @property
     def is_reached(self) -> bool:
         """Whether nothing more may be begun.

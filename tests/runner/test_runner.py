@@ -7,6 +7,7 @@ from ragaliq import (
     ConfigurationError,
     FaithfulnessEvaluator,
     JudgeAPIError,
+    JudgeUsage,
     RAGTestCase,
     ScoringPolicy,
     evaluate,
@@ -151,6 +152,14 @@ def test_a_raising_progress_callback_loses_no_results(caplog):
 def test_what_is_no_list_of_cases_is_refused_in_words(given, says):
     with pytest.raises(ConfigurationError, match=says):
         evaluate(given)
+
+
+@pytest.mark.parametrize("max_cost", ["2.00", float("nan"), -1])
+def test_a_cap_that_is_no_amount_of_money_is_refused_before_anything_is_paid(max_cost):
+    judge = ScriptedJudge(usage=JudgeUsage(input_tokens=1, cost_usd=0.25))
+    with pytest.raises(ConfigurationError, match="evaluate: max_cost must be US dollars, got"):
+        evaluate(cases(2), judge=judge, max_cost=max_cost)
+    assert not judge.calls
 
 
 def test_a_script_is_not_asked_of_the_environments_judge(monkeypatch):
