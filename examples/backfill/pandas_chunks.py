@@ -50,5 +50,7 @@ def backfill(
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
     chosen = sys.argv[3] if len(sys.argv) > 3 else "local"
     print(dict(backfill(sys.argv[1], sys.argv[2], judge=chosen)))

@@ -24,6 +24,8 @@ def backfill(source: str, target: str, *, judge: str = "local") -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
     backfill(sys.argv[1], sys.argv[2], judge=sys.argv[3] if len(sys.argv) > 3 else "local")
     written = ray.data.read_parquet(sys.argv[2])
     statuses = written.groupby("faithfulness_status").count().take_all()

@@ -28,6 +28,8 @@ def score(rows: DataFrame, *, judge: str = "local") -> DataFrame:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
     spark = (
         SparkSession.builder.appName("ragaliq backfill")
         .config("spark.sql.execution.arrow.maxRecordsPerBatch", BATCH_ROWS)
