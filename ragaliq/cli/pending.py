@@ -9,7 +9,7 @@ from contextlib import aclosing
 from ragaliq.cli.console import errors, exports_telemetry, output, plain, stopped_by_sigterm
 from ragaliq.cli.options import choose_judge
 from ragaliq.core.evaluator import Evaluator
-from ragaliq.errors import ConfigurationError
+from ragaliq.errors import ConfigurationError, StoreError
 from ragaliq.judges.base import LLMJudge
 from ragaliq.records import evaluation_record
 from ragaliq.records.sqlite_file import parse_options
@@ -52,7 +52,7 @@ def evaluate_runs(
     options = parse_options(data, "max_requests", "max_bytes", "poll_interval", "resend_after")
     stores = sinks or [f"sqlite:///{runs.path}"]
     judge, model, base_url = choice
-    summary, skipped = Summary(), dict[str, str]()
+    summary, skipped = Summary(), dict[str, Exception]()
 
     async def run() -> str:
         batches: BatchJudge | None = None
@@ -93,4 +93,6 @@ def evaluate_runs(
     else:
         show(summary)
     output.print(plain(title))
+    if any(isinstance(reason, StoreError) for reason in skipped.values()):
+        raise StoreError("a sink did not store every result; those runs stay in the file")
     return summary

@@ -89,7 +89,7 @@ async def evaluate_pending(
     *,
     concurrency: int,
     batches: BatchJudge | None = None,
-    skipped: dict[str, str],
+    skipped: dict[str, Exception],
 ) -> AsyncGenerator[Evaluation]:
     """Judge the runs in a file and yield each evaluation once it is stored and its run deleted.
 
@@ -107,7 +107,7 @@ async def evaluate_pending(
             run, metrics = message.evaluated_run(), set(message.metrics)
             chosen = scorer.chosen(metrics)
             if not chosen:
-                skipped[job_id] = "none of its metrics is measured"
+                skipped[job_id] = ConfigurationError("none of its metrics is measured")
                 return None
             if not await scorer.is_recorded(run, metrics):
                 if batches is not None and not await batches.is_answered(message.case, chosen):
@@ -115,7 +115,7 @@ async def evaluate_pending(
                 lag = max(0.0, time.time() - run.ended_at)
                 evaluation = await scorer.score(message.case, run, metrics=metrics, lag=lag)
         except (MessageRefusedError, BudgetExceeded, StoreError) as error:
-            skipped[job_id] = str(error)
+            skipped[job_id] = error
             return None
         await asyncio.to_thread(runs.done, job_id)
         return evaluation

@@ -54,6 +54,17 @@ def test_runs_in_a_file_are_judged_once_by_any_judge_and_keep_their_links(ragali
     assert "no run was pending" in again.stdout
 
 
+def test_runs_whose_results_no_sink_stores_stay_and_end_with_code_3(ragaliq, tmp_path):
+    path = tmp_path / "runs.db"
+    store(path, 2)
+    (tmp_path / "notes.txt").write_text("no database")
+    file, sink = f"sqlite:///{path}", f"sqlite:///{tmp_path / 'notes.txt'}"
+    done = ragaliq("evaluate", file, "--pending", "--judge", "local", "--sink", sink, code=3)
+    assert "those runs stay in the file" in done.stderr
+    done = ragaliq("evaluate", file, "--pending", "--judge", "local")
+    assert "2 judged" in done.stdout
+
+
 def test_batches_cost_half_and_are_emptied(ragaliq, tmp_path):
     path = tmp_path / "runs.db"
     store(path, 4)
