@@ -162,29 +162,27 @@ class BatchJudge(ClaudeJudge):
         """Send all open requests, and wait until every batch has ended and its results are stored.
 
         Raises:
-            JudgeAPIError: The API may not be asked.
+            JudgeAPIError: The API refuses; what was not sent is forgotten.
         """
         for looks in count(1):
             try:
+                await self._fetch_ended()
                 if not await self._find_lost():
                     await self._send_open()
-                await self._fetch_ended()
                 if not self._sql("SELECT 1 FROM batch_requests WHERE state != 'done' LIMIT 1"):
                     return
             except (anthropic.AnthropicError, httpx2.HTTPError, ValueError) as error:
-                denied = (400, 401, 402, 403)
-                if isinstance(error, anthropic.APIStatusError) and error.status_code in denied:
+                if isinstance(error, anthropic.APIStatusError) and _refuses(error.status_code):
+                    # The next process notes them again, perhaps for another model.
+                    self._sql("DELETE FROM batch_requests WHERE state = 'open'")
                     raise request_failed(error, self.model, None) from None
                 kind = type(error).__name__
                 logger.warning("batches could not be asked for (%s); asking again", kind)
             first = self._poll_interval
             await asyncio.sleep(pause_before_retry(looks, first=first, longest=_LONGEST_PAUSE))
 
-    def _has_open(self) -> bool:
-        return bool(self._sql("SELECT 1 FROM batch_requests WHERE state = 'open' LIMIT 1"))
-
     async def _send_open(self) -> None:
-        while self._has_open():
+        while self._sql("SELECT 1 FROM batch_requests WHERE state = 'open' LIMIT 1"):
             submission, requests = await asyncio.to_thread(self._take)
             client = await self._client()
             try:
@@ -193,17 +191,13 @@ class BatchJudge(ClaudeJudge):
                 quiet = client.with_options(max_retries=0)
                 batch = await quiet.messages.batches.create(requests=requests)
             except anthropic.APIStatusError as error:
-                if error.status_code in (429, 529):
+                if _refuses(error.status_code) or error.status_code in (429, 529):
                     self._set_state(submission, "open")
-                    return
-                if error.status_code < 500 and error.status_code not in (408, 409):
-                    self._settle(submission, {"type": "refused", "status": error.status_code})
-                    continue
-                return  # whether it was made is not known: it is searched for
+                raise  # else whether it was made is not known: it is searched for
             except anthropic.APIConnectionError as error:
                 if isinstance(error.__cause__, httpx2.ConnectError | httpx2.ConnectTimeout):
                     self._set_state(submission, "open")
-                return
+                raise
             logger.info("batch %s: %d requests", batch.id, len(requests))
             self._set_state(submission, "sent", batch.id)
 
@@ -288,14 +282,13 @@ class BatchJudge(ClaudeJudge):
         return bool(self._sql(lost_query))
 
 
+def _refuses(status: int) -> bool:
+    return status < 500 and status not in (408, 409, 429)
+
+
 def _failure_of(outcome: Mapping[str, Any]) -> JudgeError:
     if (kind := outcome["type"]) == "expired":
         return JudgeTimeoutError("the batch expired before the request was processed; not billed")
-    if kind == "refused":
-        return JudgeAPIError(
-            f"the Message Batches API refused a batch with HTTP {outcome.get('status')}; check the "
-            "model's name, the API key and the account's billing"
-        )
     return JudgeAPIError(f"a request in a batch failed: {outcome.get('error', kind)}")
 
 

@@ -106,6 +106,23 @@ def test_requests_of_a_batch_that_failed_for_now_are_sent_again_and_others_are_f
     assert sorted(statuses) == ["judge_error", "scored"]
 
 
+@pytest.mark.parametrize("status", [400, 401, 403, 404])
+def test_a_batch_that_is_refused_ends_the_command_and_its_runs_stay(ragaliq, tmp_path, status):
+    path = tmp_path / "runs.db"
+    store(path, 2)
+    with BatchesServer() as server:
+        server.refusals = [status]
+        command = "evaluate", f"sqlite:///{path}{QUICK}", "--pending", "--judge", "claude-batch"
+        environment = {"ANTHROPIC_API_KEY": "not-a-key", "ANTHROPIC_BASE_URL": server.url}
+        refused = ragaliq(*command, code=4, **environment)
+        assert f"answered {status}" in refused.stderr
+        assert judged(path) == server.paid == []
+        ragaliq(*command, "--model", "claude-haiku-4-5", **environment)
+        assert sorted(judged(path)) == ["run-0", "run-1"]
+        # Nothing of what the refused batch asked another model.
+        assert len(server.paid) == len(set(server.paid)) == 6
+
+
 @pytest.mark.fleet
 @pytest.mark.timeout(300)
 def test_500_cases_killed_three_times_are_paid_for_once_and_cost_half(tmp_path):

@@ -72,6 +72,7 @@ class BatchesServer(MessagesServer):
 
     Attributes:
         holds: Whether batches go on without an end.
+        refusals: HTTP statuses that the next batches are refused with.
         batches: Every batch, oldest first.
         calls: Every request about batches so far, repeated ones included.
         paid: The ids of all requests that were processed and would be billed, in order.
@@ -82,6 +83,7 @@ class BatchesServer(MessagesServer):
         self._result = result or (lambda _: None)
         self._ending = threading.Lock()
         self.holds = False
+        self.refusals = []
         self.batches = []
         self.calls = []
         self.paid = []
@@ -95,6 +97,8 @@ class BatchesServer(MessagesServer):
             return self._error(401, "invalid x-api-key")
         if fault:
             return self._error(400, fault)
+        if self.refusals:
+            return self._error(self.refusals.pop(0), "a planned failure")
         requests = {item["custom_id"]: item["params"] for item in body["requests"]}
         with self._lock:
             batch = Batch(f"msgbatch_{len(self.batches) + 1:08d}", requests)
