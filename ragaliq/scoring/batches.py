@@ -61,7 +61,7 @@ UPDATE batch_requests SET outcome = ?, changed_at = ?, attempts = attempts + 1,
 WHERE submission = ? AND state IN ('sent', 'sending') AND digest BETWEEN ? AND ?
 """
 _PASSING = {"api_error", "overloaded_error", "rate_limit_error", "timeout_error"}
-_CLOCKS = 3600.0  # by how much the API's clock and ours may differ, in seconds
+_CLOCKS = 3600.0  # by how much a batch's time there and here may differ, in seconds
 _LONGEST_PAUSE = 300.0
 
 _missing: ContextVar[list[str] | None] = ContextVar("ragaliq_missing_replies", default=None)
@@ -261,12 +261,14 @@ class BatchJudge(ClaudeJudge):
         )
         if not (lost := dict(self._sql(lost_query))):
             return False
-        client, oldest = await self._client(), min(lost.values()) - _CLOCKS
+        client = await self._client()
+        oldest, newest = min(lost.values()) - _CLOCKS, max(lost.values()) + _CLOCKS
         stored = {row[0] for row in self._sql("SELECT DISTINCT batch_id FROM batch_requests")}
         async for batch in client.messages.batches.list(limit=100):
-            if batch.created_at.timestamp() < oldest:
+            if (created := batch.created_at.timestamp()) < oldest:
                 break
-            if batch.id in stored | self._seen:
+            # Without an end to it, others that always send batches would be waited for always.
+            if created > newest or batch.id in stored | self._seen:
                 continue
             if batch.processing_status != "ended":
                 return True  # may be ours: its names are seen only when it has ended

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -121,6 +122,25 @@ def test_a_batch_that_is_refused_ends_the_command_and_its_runs_stay(ragaliq, tmp
         assert sorted(judged(path)) == ["run-0", "run-1"]
         # Nothing of what the refused batch asked another model.
         assert len(server.paid) == len(set(server.paid)) == 6
+
+
+def test_a_lost_batch_is_not_waited_for_among_those_of_others(ragaliq, tmp_path, caplog):
+    from loopback import batches
+
+    path = tmp_path / "runs.db"
+    store(path, 2)
+    later = datetime.now(UTC) + timedelta(hours=2)
+    with BatchesServer() as server:
+        server.batches.append(batches.Batch("of-others", {}, created_at=later))  # has no end
+        server.refusals = [429, 500]
+        ragaliq(
+            "evaluate", f"sqlite:///{path}{QUICK}", "--pending", "--judge", "claude-batch",
+            ANTHROPIC_API_KEY="not-a-key", ANTHROPIC_BASE_URL=server.url,
+        )  # fmt: skip
+        assert len(server.paid) == len(set(server.paid)) == 6
+    assert sorted(judged(path)) == ["run-0", "run-1"]
+    for error in ("RateLimitError", "InternalServerError"):
+        assert f"batches could not be asked for ({error}); asking again" in caplog.text
 
 
 @pytest.mark.fleet
