@@ -174,8 +174,10 @@ class _Redis(Broker):
         return int(await message.get_delivery_count())
 
     async def done(self, message: Any) -> None:
-        await message.delete()  # an entry that is acknowledged alone stays in its stream
-        await message.ack()
+        # Both or neither: Redis 6 hands out for ever, as nothing, what is removed but pending.
+        ids = message.raw_message["message_ids"]
+        both = (await self.native.connect()).pipeline()
+        await both.xdel(self.queue, *ids).xack(self.queue, self.queue, *ids).execute()
 
     async def dead_messages(self) -> list[DeadMessage]:
         await self.open()

@@ -12,7 +12,8 @@ from contextlib import closing
 
 import pytest
 from oteltap import OtelTapHttpProtobufReceiver, OtelTapHttpProtobufReceiverSettings
-from worker_fleet import eventually, offer
+from redis import Redis
+from worker_fleet import WorkerFleet, eventually, offer
 
 from ragaliq import RAGTestCase, RunInfo, SpanTarget, read_records
 from ragaliq.worker import dead_letters
@@ -131,6 +132,24 @@ async def test_of_the_dead_letters_two_readers_see_all_and_delete_them(fleet, br
     dropped = await asyncio.gather(dead_letters.drop(*queue), dead_letters.drop(*queue))
     assert max(dropped) == 50
     assert await dead_letters.letters(*queue) == []
+
+
+def test_a_redis_entry_is_removed_and_acknowledged_or_neither(tmp_path, redis_server):
+    # What is removed alone comes again for ever before Redis 7, as nothing.
+    fleet = WorkerFleet(tmp_path, redis_server)
+    fleet.publish(message())
+    with Redis.from_url(redis_server.url()) as client:
+        client.acl_setuser("default", enabled=True, commands=["-xack"])
+        fleet.start()
+        assert eventually(lambda: "did not take what became of a job" in fleet.logs())
+        fleet.end()
+        assert client.xlen("ragaliq") == client.xpending("ragaliq", "ragaliq")["pending"] == 1
+        client.acl_setuser("default", enabled=True, commands=["+xack"])
+        fleet.start()
+        assert eventually(lambda: client.xlen("ragaliq") == 0)
+        fleet.end()
+        assert client.xpending("ragaliq", "ragaliq")["pending"] == 0
+    assert fleet.evaluated() == fleet.judged() == ["case-1"]
 
 
 def test_after_sigterm_a_worker_finishes_its_jobs_and_puts_back_those_that_take_too_long(fleet):
