@@ -306,7 +306,7 @@ class _Nats(Broker):
         return int(message.raw_message.metadata.num_delivered)
 
     async def dead_messages(self) -> list[DeadMessage]:
-        from nats.js.errors import NotFoundError, ServerError
+        from nats.js.errors import APIError, NotFoundError
 
         await self.open()
         # Read from the stream and not through a consumer: that gives a message to one reader at a
@@ -316,7 +316,7 @@ class _Nats(Broker):
         async def discard(number: int) -> None:
             try:
                 await stream.delete_msg(name, number)
-            except ServerError:
+            except APIError:  # which one depends on what is left of the stream
                 with suppress(NotFoundError):  # another reader was faster
                     await stream.get_msg(name, seq=number)
                     raise

@@ -152,6 +152,17 @@ def test_a_redis_entry_is_removed_and_acknowledged_or_neither(tmp_path, redis_se
     assert fleet.evaluated() == fleet.judged() == ["case-1"]
 
 
+async def test_of_the_dead_letters_two_can_retry_one_job_at_the_same_time(fleet, broker):
+    queue = broker.url(), "ragaliq"
+    letter = {"reason": "crashed", "detail": "", "at": 1.0, "deliveries": 6}
+    jobs = [json.dumps(letter | {"body": message().decode()}).encode()] * 50
+    await asyncio.to_thread(fleet.publish, b"{}", *jobs, b"{}", to="ragaliq.dead")
+    job_id = json.loads(message())["job_id"]
+    retried = await asyncio.gather(*(dead_letters.retry(*queue, job_id) for _ in range(2)))
+    assert max(number for number, _ in retried) == 50
+    assert [letter.job_id for letter in await dead_letters.letters(*queue)] == ["", ""]
+
+
 def test_after_sigterm_a_worker_finishes_its_jobs_and_puts_back_those_that_take_too_long(fleet):
     fleet.publish(message("case-1"))
     worker = fleet.start("--grace", "20", FLEET_DELAY="1.5")
