@@ -64,7 +64,8 @@ class Broker(ABC):
         hold: float = 330.0,
         grace: float = 0.0,
     ) -> None:
-        self.queue, self.retry, self.dead = queue, f"{queue}.retry", f"{queue}.dead"
+        self.url, self.queue = url, queue
+        self.retry, self.dead = f"{queue}.retry", f"{queue}.dead"
         self.timeout, self.concurrency, self.hold = timeout, concurrency, hold
         from faststream import AckPolicy
 

@@ -72,8 +72,9 @@ class BrokerExecutor(JobExecutor):
             kind = type(url).__name__
             raise ConfigurationError(f"BrokerExecutor: the address must be a text, not {kind}")
         self.max_job_bytes, self._timeout = max_job_bytes, timeout
-        self._broker_at = partial(broker_at, url, queue=queue, timeout=timeout)
-        self.name = self._broker_at().name  # what is wrong is said here, and its modules loaded
+        broker = broker_at(url, queue=queue)  # what is wrong is said here, and its modules loaded
+        self.name = broker.name
+        self._broker_at = partial(broker_at, broker.url, queue=queue, timeout=timeout)
         self._broker: Broker | None = None
 
     async def publish(self, job_id: str, message: bytes) -> None:  # noqa: ARG002 - it is in the message
