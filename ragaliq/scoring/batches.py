@@ -61,6 +61,8 @@ UPDATE batch_requests SET outcome = ?, changed_at = ?, attempts = attempts + 1,
 WHERE submission = ? AND state IN ('sent', 'sending') AND digest BETWEEN ? AND ?
 """
 _PASSING = {"api_error", "overloaded_error", "rate_limit_error", "timeout_error"}
+# The SDK checks no reply: a proxy's page is a text, without a batch's attributes.
+_MAY_PASS = anthropic.AnthropicError, httpx2.HTTPError, ValueError, AttributeError
 _CLOCKS = 3600.0  # by how much a batch's time there and here may differ, in seconds
 _LONGEST_PAUSE = 300.0
 
@@ -171,7 +173,7 @@ class BatchJudge(ClaudeJudge):
                     await self._send_open()
                 if not self._sql("SELECT 1 FROM batch_requests WHERE state != 'done' LIMIT 1"):
                     return
-            except (anthropic.AnthropicError, httpx2.HTTPError, ValueError) as error:
+            except _MAY_PASS as error:
                 if isinstance(error, anthropic.APIStatusError) and _refuses(error.status_code):
                     # The next process notes them again, perhaps for another model.
                     self._sql("DELETE FROM batch_requests WHERE state = 'open'")

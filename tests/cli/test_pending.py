@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from loopback import BatchesServer
+from loopback import BatchesServer, Reply
 from ragaliq import Monitor, RAGTestCase, SpanTarget, read_records
 
 QUICK = "?poll_interval=0.1&resend_after=0.5"
@@ -132,14 +132,18 @@ def test_a_lost_batch_is_not_waited_for_among_those_of_others(ragaliq, tmp_path,
     later = datetime.now(UTC) + timedelta(hours=2)
     with BatchesServer() as server:
         server.batches.append(batches.Batch("of-others", {}, created_at=later))  # has no end
-        server.refusals = [429, 500]
+        server.refusals = [
+            429,
+            500,
+            Reply(body=b"<p>Sorry</p>", headers={"content-type": "text/html"}),
+        ]
         ragaliq(
             "evaluate", f"sqlite:///{path}{QUICK}", "--pending", "--judge", "claude-batch",
             ANTHROPIC_API_KEY="not-a-key", ANTHROPIC_BASE_URL=server.url,
         )  # fmt: skip
         assert len(server.paid) == len(set(server.paid)) == 6
     assert sorted(judged(path)) == ["run-0", "run-1"]
-    for error in ("RateLimitError", "InternalServerError"):
+    for error in ("RateLimitError", "InternalServerError", "AttributeError"):
         assert f"batches could not be asked for ({error}); asking again" in caplog.text
 
 

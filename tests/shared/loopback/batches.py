@@ -72,7 +72,7 @@ class BatchesServer(MessagesServer):
 
     Attributes:
         holds: Whether batches go on without an end.
-        refusals: HTTP statuses that the next batches are refused with.
+        refusals: HTTP statuses, or replies, that the next batches are refused with.
         batches: Every batch, oldest first.
         calls: Every request about batches so far, repeated ones included.
         paid: The ids of all requests that were processed and would be billed, in order.
@@ -98,7 +98,9 @@ class BatchesServer(MessagesServer):
         if fault:
             return self._error(400, fault)
         if self.refusals:
-            return self._error(self.refusals.pop(0), "a planned failure")
+            refusal = self.refusals.pop(0)
+            planned = isinstance(refusal, Reply)
+            return refusal if planned else self._error(refusal, "a planned failure")
         requests = {item["custom_id"]: item["params"] for item in body["requests"]}
         with self._lock:
             batch = Batch(f"msgbatch_{len(self.batches) + 1:08d}", requests)
