@@ -251,7 +251,7 @@ _ADVICE = {
     401: "the API key is not valid; check ANTHROPIC_API_KEY or api_key=",
     402: "check the account's billing",
     403: "the API key may not use this model",
-    404: "check the model's name and base_url=",
+    404: "check the model's name, base_url= and, for a batch, the workspace of the key",
     413: "the request is too large; use fewer or shorter chunks",
     429: "the rate limit is used up; lower the concurrency or the sample rate",
     529: "the API is overloaded; try again later",

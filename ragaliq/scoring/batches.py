@@ -243,17 +243,17 @@ class BatchJudge(ClaudeJudge):
             "SELECT DISTINCT submission, batch_id FROM batch_requests WHERE state = 'sent'"
         ):
             client = await self._client()
-            try:
-                state = await client.messages.batches.retrieve(batch_id)
-                if state.processing_status != "ended":
-                    continue
-                async for name, outcome in _results(client, batch_id):
-                    ours, _, digest = name.partition("-")
-                    if ours == submission and digest:
-                        await asyncio.to_thread(self._settle, submission, outcome, digest)
-                self._settle(submission, {"type": "missing"})
-            except anthropic.NotFoundError:
-                self._settle(submission, {"type": "unknown_batch"})
+            state = await client.messages.batches.retrieve(batch_id)
+            if state.processing_status != "ended":
+                continue
+            results = [each async for each in _results(client, batch_id)]
+            if not results:
+                raise ValueError("none of a batch's results can be read")
+            for name, outcome in results:
+                ours, _, digest = name.partition("-")
+                if ours == submission and digest:
+                    await asyncio.to_thread(self._settle, submission, outcome, digest)
+            self._settle(submission, {"type": "missing"})
 
     async def _find_lost(self) -> bool:
         """Look for batches that were perhaps sent; whether some are not found so far."""

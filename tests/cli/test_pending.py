@@ -124,6 +124,25 @@ def test_a_batch_that_is_refused_ends_the_command_and_its_runs_stay(ragaliq, tmp
         assert len(server.paid) == len(set(server.paid)) == 6
 
 
+@pytest.mark.parametrize("fault", ["unknown", "unreadable"])
+def test_results_that_cannot_be_had_now_are_had_later(ragaliq, tmp_path, caplog, fault):
+    path = tmp_path / "runs.db"
+    store(path, 2)
+    with BatchesServer() as server:
+        command = "evaluate", f"sqlite:///{path}{QUICK}", "--pending", "--judge", "claude-batch"
+        environment = {"ANTHROPIC_API_KEY": "not-a-key", "ANTHROPIC_BASE_URL": server.url}
+        if fault == "unknown":  # as with a key of another workspace
+            server.lookups = [404]
+            refused = ragaliq(*command, code=4, **environment)
+            assert "the workspace of the key" in refused.stderr
+        else:
+            server.lookups = [None, Reply(body=b"{}\n")]
+        ragaliq(*command, **environment)
+        assert len(server.paid) == len(set(server.paid)) == 6
+    assert sorted(judged(path)) == ["run-0", "run-1"]
+    assert ("(ValueError)" in caplog.text) == (fault == "unreadable")
+
+
 def test_a_lost_batch_is_not_waited_for_among_those_of_others(ragaliq, tmp_path, caplog):
     from loopback import batches
 

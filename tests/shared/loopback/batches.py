@@ -73,6 +73,7 @@ class BatchesServer(MessagesServer):
     Attributes:
         holds: Whether batches go on without an end.
         refusals: HTTP statuses, or replies, that the next batches are refused with.
+        lookups: Likewise for the next looks at one batch or its results; None for none.
         batches: Every batch, oldest first.
         calls: Every request about batches so far, repeated ones included.
         paid: The ids of all requests that were processed and would be billed, in order.
@@ -83,7 +84,7 @@ class BatchesServer(MessagesServer):
         self._result = result or (lambda _: None)
         self._ending = threading.Lock()
         self.holds = False
-        self.refusals = []
+        self.refusals, self.lookups = [], []
         self.batches = []
         self.calls = []
         self.paid = []
@@ -98,9 +99,7 @@ class BatchesServer(MessagesServer):
         if fault:
             return self._error(400, fault)
         if self.refusals:
-            refusal = self.refusals.pop(0)
-            planned = isinstance(refusal, Reply)
-            return refusal if planned else self._error(refusal, "a planned failure")
+            return self._planned(self.refusals.pop(0))
         requests = {item["custom_id"]: item["params"] for item in body["requests"]}
         with self._lock:
             batch = Batch(f"msgbatch_{len(self.batches) + 1:08d}", requests)
@@ -119,9 +118,14 @@ class BatchesServer(MessagesServer):
             self._end_all()
         if not batch_id:
             return Reply(body=self._page(parse_qs(parts.query)))
+        return self._one(batch_id, rest)
+
+    def _one(self, batch_id, rest):
         batch = next((each for each in self.batches if each.batch_id == batch_id), None)
         if batch is None or (rest and not batch.results):
             return self._error(404, "Not found")
+        if self.lookups and (planned := self.lookups.pop(0)):
+            return self._planned(planned)
         if not rest:
             return Reply(body=batch.body(self.url + _PATH))
         # The last request's first: their order means nothing.
@@ -130,6 +134,10 @@ class BatchesServer(MessagesServer):
             for name, result in reversed(batch.results.items())
         ]
         return Reply(body="".join(rows).encode(), headers={"content-type": "application/x-jsonl"})
+
+    def _planned(self, refusal):
+        planned = isinstance(refusal, Reply)
+        return refusal if planned else self._error(refusal, "a planned failure")
 
     def _page(self, asked):
         newest_first = self.batches[::-1]
