@@ -17,6 +17,7 @@ METHOD_NAMES = {
     "wilson": "Wilson",
     "student_t": "Student's t",
     "bca_bootstrap": "BCa bootstrap",
+    "wider_of_bca_and_t": "BCa bootstrap or Student's t, the wider",
     "hajek_t": "Hájek, Student's t",
     "hajek_wilson": "Hájek, Wilson",
     "unseen_share": "all scores are equal",

@@ -147,3 +147,13 @@ def test_how_an_interval_was_made_is_said_in_words(compare):
     done = compare(named(GOOD, GOOD), named(GOOD, GOOD))
 
     assert "(all scores are equal, not clear)" in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize(("losses", "is_clear"), [(3, False), (7, True)])
+def test_a_few_losses_that_chance_gives_as_well_are_not_clear(compare, losses, is_clear):
+    """Of three changes that go either way alike, one time in four all go the same."""
+    done = compare(named(*[GOOD] * 25), named(*[BAD] * losses, *[GOOD] * (25 - losses)))
+
+    method = "BCa bootstrap or Student's t, the wider"
+    said = f"({method})" if is_clear else f"({method}, not clear)"
+    assert said in " ".join(done.stdout.split())
