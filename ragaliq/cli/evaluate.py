@@ -70,6 +70,7 @@ from ragaliq.records.summary import TOLERANCE, Summary
 from ragaliq.reports.wording import (
     BadAnswer,
     WorstAnswers,
+    decimals_apart,
     figures_of,
     interval_words,
     markdown_of,
@@ -519,7 +520,8 @@ def missed(goal: Goal, summary: Summary) -> str:
     if short <= TOLERANCE:
         return ""
     note = "" if found.higher_is_better else " (low is good)"
-    return f"{goal.metric} has a mean of {found.mean:.4f}, {side} {goal.least:g}{note}"
+    decimals = decimals_apart(found.mean, goal.least, least=4)
+    return f"{goal.metric} has a mean of {found.mean:.{decimals}f}, {side} {goal.least:g}{note}"
 
 
 def _code(summary: Summary, goals: list[Goal]) -> int:

@@ -38,13 +38,21 @@ def number_of(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
+def decimals_apart(figure: float, limit: float, *, least: int) -> int:
+    """How many decimals, `least` or more, show that two figures differ: never `0.67 < 0.67`."""
+    more = (n for n in range(least, 10) if f"{figure:.{n}f}" != f"{limit:.{n}f}")
+    return next(more, least)
+
+
 def why(result: EvaluationResult) -> str:
     """A result in a line, such as `faithfulness 0.50 < 0.80: 'They are free.' is not in ...`."""
     if result.score is None:
         return f"{result.evaluator_name}: no score ({result.status.value})"
     good, bad = ("≥", "<") if result.higher_is_better else ("≤", ">")
     sign = good if result.passed else bad
-    line = f"{result.evaluator_name} {result.score:.2f} {sign} {result.threshold:.2f}"
+    decimals = decimals_apart(result.score, result.threshold, least=2)
+    score, threshold = (f"{each:.{decimals}f}" for each in (result.score, result.threshold))
+    line = f"{result.evaluator_name} {score} {sign} {threshold}"
     claims = [claim for claim in result.claims if claim.verdict != "SUPPORTED"]
     # What is contradicted is worse than what is not covered.
     claims.sort(key=lambda claim: claim.verdict != "CONTRADICTED")

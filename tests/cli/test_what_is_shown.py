@@ -28,6 +28,19 @@ def test_the_worst_answers_are_shown_with_row_question_and_reason(ragaliq, write
     assert "The embedded judge compares words" in done.stdout
 
 
+def test_a_score_just_below_its_threshold_or_goal_does_not_look_equal(ragaliq, write_cases):
+    two_of_three = GOOD | {
+        "context": ["The shop opens at 9.", "Dogs are welcome."],
+        "response": "The shop opens at 9. Dogs are welcome. Parrots juggle seventeen lanterns.",
+    }
+    limits = ("--threshold", "faithfulness=0.67", "--fail-under", "faithfulness=0.66667")
+
+    done = ragaliq("evaluate", write_cases(two_of_three), *FAITHFULNESS, *limits, code=1)
+
+    assert "faithfulness 0.667 < 0.670: " in done.stdout
+    assert "faithfulness has a mean of 0.666667, below 0.66667" in done.stderr
+
+
 def test_at_most_five_answers_are_shown_and_none_that_passes(ragaliq, write_cases):
     many = ragaliq("evaluate", write_cases(*[WRONG] * 8), *FAITHFULNESS)
     none = ragaliq("evaluate", write_cases(GOOD), *FAITHFULNESS)
