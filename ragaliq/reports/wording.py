@@ -18,7 +18,7 @@ METHOD_NAMES = {
     "student_t": "Student's t",
     "bca_bootstrap": "BCa bootstrap",
     "wider_of_bca_and_t": "BCa bootstrap or Student's t, the wider",
-    "hajek_t": "Hájek, Student's t",
+    "hajek_logit_t": "Hájek, Student's t of log odds",
     "hajek_wilson": "Hájek, Wilson",
     "unseen_share": "all scores are equal",
 }

@@ -115,7 +115,7 @@ class WeightedSums:
         product = self._yy - (low + high) * self._y + low * high * self.weight
         if abs(product) <= 1e-12 * self.weight * (high - low) ** 2:
             return *found.wilson(), "hajek_wilson"
-        return *found.student_t(), "hajek_t"
+        return *found.logit_t(), "hajek_logit_t"
 
 
 # The same of values at hand.
@@ -130,8 +130,10 @@ def hajek_mean(
     """The mean of a population from a Poisson sample, its size unknown.
 
     The weighted mean with weights `1 / probability`. The interval is by Student's t distribution
-    with Kish's effective size less one as degrees of freedom (`hajek_t`); for values that all
-    stand at the bounds, Wilson's with the number of cases the variance is worth (`hajek_wilson`);
+    with Kish's effective size less one as degrees of freedom, on the scale of log odds, because
+    the usual mean is near 1 and its estimates are skewed (Newcombe 2001, American Statistician
+    55(3); `hajek_logit_t`); for values that all stand at the bounds, Wilson's with the number of
+    cases the variance is worth (`hajek_wilson`);
     where all values are equal, `unseen_share`.
 
     Args:

@@ -35,6 +35,13 @@ def test_few_or_equal_samples_leave_a_wide_interval():
     assert rs.hajek_mean([0.9, 0.8], [0.1, 0.1]).width > 0.4
 
 
+def test_the_interval_of_a_high_mean_reaches_farther_towards_the_scores_it_may_have_missed():
+    estimate = rs.hajek_mean([1.0] * 97 + [0.5] * 3, [0.1] * 100)
+
+    assert estimate.value - estimate.low > 2.0 * (estimate.high - estimate.value)
+    assert estimate.high < 1.0
+
+
 def test_one_heavy_sample_counts_as_little_more_than_one():
     estimate = rs.hajek_mean([1.0, 0.2, 0.4, 0.9], [0.001, 1.0, 1.0, 1.0])
     assert estimate.effective_n == pytest.approx(1.006, abs=1e-3)

@@ -82,6 +82,15 @@ def test_hajek_holds_the_mean_of_the_long_run(repeats):
     assert lies_within(0.93, 0.97, share_held(make, repeats), repeats)
 
 
+def test_hajek_holds_a_mean_that_rests_on_few_bad_answers(repeats):
+    def make(random):
+        scores = random.choices([0.0, 1 / 2, 2 / 3, 1.0], [0.01, 0.01, 0.02, 0.96], k=1000)
+        drawn = sampled(random, scores, [0.1] * 1000)
+        return hajek_mean(*zip(*drawn, strict=True)), 0.01 / 2 + 0.04 / 3 + 0.96
+
+    assert lies_within(0.93, 0.975, share_held(make, repeats), repeats)
+
+
 @pytest.mark.parametrize("share", [0.5, 0.9])
 def test_hajek_of_a_few_passes_and_fails_does_not_promise_too_much(share, repeats):
     def make(random):
