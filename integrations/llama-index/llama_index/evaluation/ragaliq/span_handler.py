@@ -678,9 +678,9 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
         like runs of the application. If the tool says what they answered, they are its.
         """
         waited = self._tools.pop(span_id)
-        told = output.content if isinstance(output, ToolOutput) and run is not None else ""
+        given = output.content if isinstance(output, ToolOutput) and run is not None else ""
         for inner, answer in waited:
-            if run is not None and len(answer) >= _TELLING and answer in told:
+            if run is not None and len(answer) >= _TELLING and answer in given:
                 if self._runs.close(inner):
                     run.log.adopt(inner.log, span_id)
                     inner.ticket.withdraw()
