@@ -37,7 +37,7 @@ class MetricSummary:
         mean: Mean over the cases with a measured score; None where there are none. Where runs had
             unequal chances of being chosen, each counts for those it stands for.
         interval: Its 95 % interval; None where there are none.
-        interval_method: How that was made: `wilson`, `student_t`, `bca_bootstrap` or
+        interval_method: How that was made: `wilson`, `logit_t`, `student_t`, `bca_bootstrap` or
             `unseen_share`; see `ragaliq.statistics.mean_estimate`.
         measured: Number of cases in the mean.
         statuses: Cases by status, failures included.

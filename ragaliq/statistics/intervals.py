@@ -354,9 +354,10 @@ def mean_estimate(
     """The mean of scores, with the 95 % interval that fits them.
 
     That is Wilson's where every score stands at one of the bounds, a share; `unseen_share` where
-    all scores are equal (`no_spread_interval`); Student's t (Student 1908, Biometrika 6(1)) below
-    20 scores, where resampling is known to be too narrow, and from 1,000 on, where both agree and
-    resampling takes seconds; the BCa bootstrap in between.
+    all scores are equal (`no_spread_interval`); below 20 scores, where resampling is known to be
+    too narrow, Student's t on the scale of log odds (`MeanVariance.logit_t`), for a few mostly good
+    scores are skewed; from 1,000 on, where both agree and resampling takes seconds, Student's t
+    (Student 1908, Biometrika 6(1)); the BCa bootstrap in between.
 
     Args:
         values: The scores; without what was not scored.
@@ -378,9 +379,12 @@ def mean_estimate(
     elif _FEWEST_TO_RESAMPLE <= n < _MOST_TO_RESAMPLE:
         method = "bca_bootstrap"
         low, high = _bca_interval(numbers, mean, resamples=resamples, seed=seed)
+    elif n < _FEWEST_TO_RESAMPLE:
+        method = "logit_t"
+        low, high = _variance_of(numbers, mean, bounds).logit_t()
     else:
         method = "student_t"
-        low, high = _student_t(numbers, mean, bounds)
+        low, high = _variance_of(numbers, mean, bounds).student_t()
     return Estimate(
         value=mean,
         low=max(bounds[0], low),
@@ -391,9 +395,9 @@ def mean_estimate(
     )
 
 
-def _student_t(numbers: Sequence[float], mean: float, bounds: Bounds) -> tuple[float, float]:
+def _variance_of(numbers: Sequence[float], mean: float, bounds: Bounds) -> MeanVariance:
     variance = statistics.variance(numbers, xbar=mean) / len(numbers)
-    return MeanVariance(mean, variance, len(numbers) - 1.0, bounds).student_t()
+    return MeanVariance(mean, variance, len(numbers) - 1.0, bounds)
 
 
 # Two runs over the same cases: how far the scores moved.
@@ -440,7 +444,7 @@ def paired_difference(
     bounds = (-1.0, 1.0)
     difference = mean_estimate(changes, bounds=bounds, seed=seed)
     if difference.method == "bca_bootstrap":
-        low, high = _student_t(changes, difference.value, bounds)
+        low, high = _variance_of(changes, difference.value, bounds).student_t()
         difference = replace(
             difference,
             low=min(low, difference.low),

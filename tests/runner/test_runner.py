@@ -103,7 +103,7 @@ def test_equal_scores_still_have_an_interval_with_a_width():
 def test_scores_between_the_bounds_name_the_method_of_their_interval():
     judge = ScriptedJudge(relevance=lambda query, _: 0.2 + 0.1 * int(query[1:]))
     summary = evaluate(cases(3), evaluators=["relevance"], judge=judge).metrics["relevance"]
-    assert summary.interval_method == "student_t"
+    assert summary.interval_method == "logit_t"
 
 
 def test_progress_is_told_after_each_case():

@@ -13,13 +13,18 @@ import ragaliq.statistics as rs
         ([1.0, 0.0, 1.0], "wilson"),
         ([1.0] * 5, "wilson"),
         ([0.5] * 5, "unseen_share"),
-        ([0.2, 0.4, 0.9], "student_t"),
+        ([0.2, 0.4, 0.9], "logit_t"),
         ([i / 30 for i in range(30)], "bca_bootstrap"),
         ([i / 2000 for i in range(2000)], "student_t"),
     ],
 )
 def test_the_interval_that_fits_is_chosen_and_named(values, method):
     assert rs.mean_estimate(values).method == method
+
+
+def test_of_a_few_mostly_good_scores_the_interval_reaches_down_to_the_bad_ones_it_missed():
+    # Nine answers in ten are right, the others by half: Student's t says at least 0.93 of these.
+    assert rs.mean_estimate([1.0] * 11 + [0.8]).low < 0.87
 
 
 def test_equal_scores_get_narrower_intervals_the_more_there_are():

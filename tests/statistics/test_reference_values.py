@@ -3,6 +3,8 @@
 numpy 2.4.6, scipy 1.17.1, scikit-learn 1.9.1, statsmodels 0.15.0, ppi-python (Y, f, U as below).
 """
 
+import statistics
+
 import pytest
 
 from ragaliq.statistics import (
@@ -17,7 +19,12 @@ from ragaliq.statistics import (
     prediction_powered_mean,
     wilson,
 )
-from ragaliq.statistics.intervals import binomial_cdf, regularized_beta, student_t_quantile
+from ragaliq.statistics.intervals import (
+    MeanVariance,
+    binomial_cdf,
+    regularized_beta,
+    student_t_quantile,
+)
 
 TRUTH, PREDICTED = list("SSCNSSCCNNSSSCNSNNCS"), list("SSCNSCCCNSSSSNNSNCCS")
 SCORES = [0.1, 0.4, 0.35, 0.8, 0.8, 0.2, 0.9, 0.4, 0.55, 0.6, 0.15, 0.7]
@@ -78,9 +85,10 @@ def test_intervals():
     assert wilson(3 / 20, n=20) == pytest.approx((0.052368745896216595, 0.36041886474075696))
     # scipy.stats.t.interval(.95, 4, loc=mean, scale=sem)
     values = [0.2, 0.4, 0.9, 0.5, 0.7]
-    assert mean_estimate(values).interval == pytest.approx(
-        (0.20452086150733456, 0.8754791384926655)
-    )
+    mean = MeanVariance(0.54, statistics.variance(values) / 5, 4.0, (0.0, 1.0))
+    assert mean.student_t() == pytest.approx((0.20452086150733456, 0.8754791384926655))
+    # expit(scipy.stats.t.interval(.95, 4, loc=logit(mean), scale=sem / mean / (1 - mean)))
+    assert mean_estimate(values).interval == pytest.approx((0.2332200403319863, 0.8191949615830064))
     values = SCORES + [score * score for score in SCORES]
     # scipy.stats.bootstrap((values,), mean, method="BCa", n_resamples=200_000)
     bootstrap = mean_estimate(values, resamples=10_000)
