@@ -35,6 +35,8 @@ _SHOWN = 40
 """So many characters of an answer tell that it is the one shown in part."""
 _TELLING = 20
 """So many do where the result is cut after them."""
+_DOCUMENT = 15
+"""A text of so many characters that stands in a prompt does so as a document, not by chance."""
 
 
 def is_workflow(root: Step) -> bool:
@@ -66,20 +68,29 @@ def _fields(value: Any) -> Mapping[str, Any]:
 
 
 def question_of(steps: Sequence[Step]) -> Found | None:
-    """What the user asked; of a workflow, what its first model, engine or retriever was asked."""
+    """What the user asked; of a workflow, what its first model, engine or retriever was asked.
+
+    A prompt around documents is no question: what they were sought for, or answered, is.
+    """
     if not is_workflow(steps[0]):
         return READER.question(steps[0].inputs)
     outermost = list(_outermost(steps))
-    asked = (Found(s.asked, "prompt.user") for s in outermost if s.kind is Kind.LLM and s.asked)
+    found = {p.text for s in steps if s.kind is Kind.RETRIEVER for p in s.passages or ()}
+    texts = [text for text in found if len(text) >= _DOCUMENT]
+    asked = (
+        Found(each, "prompt.user")
+        for each in (s.asked for s in outermost if s.kind is Kind.LLM)
+        if each and not any(text in each for text in texts)
+    )
     sought = (READER.question(s.inputs) for s in outermost if s.kind is not Kind.LLM)
     return next(asked, None) or next((each for each in sought if each is not None), None)
 
 
 def _outermost(steps: Sequence[Step]) -> Iterator[Step]:
-    """Models, engines and retrievers that are in no engine or retriever themselves."""
+    """Models, and what asks them, and retrievers: all that are in no other of these."""
     beyond = 0
     for step in steps[1:]:
-        is_inner = method_of(step) in ENGINES | _RETRIEVE
+        is_inner = method_of(step) in ENGINES | _RETRIEVE | _SYNTHESIZE
         if step.index > beyond and (is_inner or step.kind is Kind.LLM):
             beyond = step.last if is_inner else beyond
             yield step

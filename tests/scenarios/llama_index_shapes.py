@@ -24,7 +24,7 @@ from llama_index.core.query_engine import (
     CustomQueryEngine,
     RetrieverQueryEngine,
 )
-from llama_index.core.response_synthesizers import ResponseMode
+from llama_index.core.response_synthesizers import ResponseMode, get_response_synthesizer
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, TextNode
 from llama_index.core.tools import FunctionTool, QueryEngineTool
@@ -74,22 +74,40 @@ class First(BaseNodePostprocessor):
 
 
 class Clerk(CustomLLM):
+    says: str = ANSWER
+
     @property
     def metadata(self):
         return LLMMetadata()
 
     def complete(self, prompt, formatted=False, **kwargs):
         rewrite = "standalone question" in prompt.lower()
-        return CompletionResponse(text="refund duration" if rewrite else ANSWER)
+        return CompletionResponse(text="refund duration" if rewrite else self.says)
 
     def stream_complete(self, prompt, formatted=False, **kwargs):
         yield CompletionResponse(text="It takes five days.", delta="It takes five days.")
+
+
+class Speaker(Clerk):
+    """Is asked by messages."""
+
+    @property
+    def metadata(self):
+        return LLMMetadata(is_chat_model=True)
 
 
 class Desk(Workflow):
     @step
     async def work(self, ev: StartEvent) -> StopEvent:
         return StopEvent(result=await engine().aquery(ev.question))
+
+
+class Writing(Workflow):
+    @step
+    async def work(self, ev: StartEvent) -> StopEvent:
+        found = await Shelf().aretrieve(ev.question)
+        llm = Speaker(says=AT_LENGTH)
+        return StopEvent(result=await get_response_synthesizer(llm).asynthesize(ev.question, found))
 
 
 class Plain(CustomQueryEngine):
@@ -213,6 +231,9 @@ SHAPES = {
 ASYNCHRONOUS = {
     "query": Shape(lambda: engine().aquery(QUESTION)),
     "workflow around an engine": Shape(lambda: Desk().run(question=QUESTION)),
+    "workflow around a synthesizer": Shape(
+        lambda: Writing().run(question=QUESTION), answer=AT_LENGTH
+    ),
     "chat": Shape(lambda: chat(ContextChatEngine).achat(QUESTION)),
     "agent with an engine": Shape(
         lambda: agent(QueryEngineTool.from_defaults(engine(), name="policy", description="Policy"))
