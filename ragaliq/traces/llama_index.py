@@ -29,6 +29,9 @@ _WRITE = frozenset({"get_response", "aget_response"})
 _NODE = re.compile(r"<NodeWithScore\(node=\w+\(id_=(?P<id>.*)\), score=(?P<score>[^()]*)\)>")
 _RESPONSE_KEYS = {"source_nodes", "sources", "metadata", "response_gen", "response_txt"}
 _RESULT = "StopEvent(result="
+_EVENT = re.compile(r"\w+\(")
+_WHOLE, _CUT = 50, "..."
+"""Workflows show so many characters of a text that is longer, with dots after them."""
 _FINAL = "Answer:"
 """After it a ReAct agent's model writes what is for the user."""
 _SHOWN = 40
@@ -116,14 +119,16 @@ def _workflow_answer(steps: Sequence[Step]) -> Found | None:
     if not isinstance(shown, str):
         found = READER.answer(shown)
         return found and found._replace(where=where)
-    if not shown.startswith(_RESULT):
+    if not _EVENT.match(shown):
         return None
     try:
         result = ast.literal_eval(shown.removeprefix(_RESULT).removesuffix(")"))
     except (ValueError, SyntaxError, RecursionError, MemoryError):
         result = None
-    if isinstance(result, str):
-        return Found(result, where)
+    found = READER.answer(result, where)
+    is_cut = isinstance(result, str) and len(result) > _WHOLE and result.endswith(_CUT)
+    if found is not None and not is_cut:
+        return found
     said: list[tuple[int, str]] = []
     for step in steps[1:]:
         found = READER.answer(step.outputs) if method_of(step) in ENGINES else None
@@ -137,7 +142,7 @@ def _is_shown(text: str, shown: str) -> bool:
     """Whether a text is the one in a result, which instrumentations cut after some characters."""
     said = repr(text)[1:-1]
     at = shown.find(said[:_TELLING])
-    return at >= 0 and (said[:_SHOWN] in shown or said.startswith(shown[at:].removesuffix("...")))
+    return at >= 0 and (said[:_SHOWN] in shown or said.startswith(shown[at:].removesuffix(_CUT)))
 
 
 # --- context --------------------------------------------------------------------------------------

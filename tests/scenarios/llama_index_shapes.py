@@ -7,7 +7,7 @@ of its case.
 from typing import NamedTuple
 
 from llama_index.core.agent.workflow import FunctionAgent, ReActAgent
-from llama_index.core.base.llms.types import CompletionResponse, LLMMetadata
+from llama_index.core.base.llms.types import ChatMessage, CompletionResponse, LLMMetadata
 from llama_index.core.base.response.schema import Response
 from llama_index.core.chat_engine import (
     CondensePlusContextChatEngine,
@@ -100,6 +100,37 @@ class Desk(Workflow):
     @step
     async def work(self, ev: StartEvent) -> StopEvent:
         return StopEvent(result=await engine().aquery(ev.question))
+
+
+class Study(Workflow):
+    """Retrieves, and asks a chat model about what it found."""
+
+    @step
+    async def work(self, ev: StartEvent) -> StopEvent:
+        return StopEvent(result=await self.answer(ev.question))
+
+    async def answer(self, question):
+        found = "\n".join(node.text for node in await Shelf(without="n1").aretrieve(question))
+        message = ChatMessage(f"Use this:\n{found}\n\n{question}")
+        return (await Clerk(says=AT_LENGTH).achat([message])).message.content
+
+
+class Studied(StopEvent):
+    said: str
+
+
+class StudyWithEvent(Study):
+    @step
+    async def work(self, ev: StartEvent) -> Studied:
+        return Studied(said=await self.answer(ev.question))
+
+
+class StudyWithSources(Study):
+    """Answers with what no model said: spans hold its beginning only."""
+
+    @step
+    async def work(self, ev: StartEvent) -> StopEvent:
+        return StopEvent(result=f"From the handbook: {await self.answer(ev.question)}")
 
 
 class Writing(Workflow):
@@ -231,6 +262,12 @@ SHAPES = {
 ASYNCHRONOUS = {
     "query": Shape(lambda: engine().aquery(QUESTION)),
     "workflow around an engine": Shape(lambda: Desk().run(question=QUESTION)),
+    "workflow that asks a model itself": Shape(
+        lambda: Study().run(question=QUESTION), TEXTS[1:], AT_LENGTH
+    ),
+    "workflow that ends with its own event": Shape(
+        lambda: StudyWithEvent().run(question=QUESTION), TEXTS[1:], AT_LENGTH
+    ),
     "workflow around a synthesizer": Shape(
         lambda: Writing().run(question=QUESTION), answer=AT_LENGTH
     ),

@@ -15,8 +15,8 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from langchain_shapes import Library, fetch, generate, graph
 from langgraph.checkpoint.memory import InMemorySaver
+from llama_index_shapes import AT_LENGTH, StudyWithSources, engine
 from llama_index_shapes import QUESTION as LLAMA_QUESTION
-from llama_index_shapes import engine
 from openinference.instrumentation import TraceConfig
 from openinference.instrumentation.langchain import LangChainInstrumentor
 from opentelemetry.sdk.trace import SpanLimits
@@ -80,6 +80,15 @@ def test_a_streamed_llama_index_answer_is_in_no_span(doors):
     assert live.response
     assert seen == read == []
     assert doors.watching.stats().incomplete == doors.skipped == {"answer_streamed": 1}
+
+
+@pytest.mark.usefixtures("llama_index")
+async def test_a_workflow_s_answer_of_which_spans_hold_the_beginning_is_not_judged_in_part(doors):
+    await StudyWithSources().run(question=LLAMA_QUESTION)
+    (live,), seen, read = await asyncio.to_thread(doors.cases)
+    assert live.response.endswith(AT_LENGTH)
+    assert seen == read == []
+    assert doors.watching.stats().incomplete == doors.skipped == {"no_answer": 1}
 
 
 def test_the_results_speak_of_the_same_span(doors, langchain):
