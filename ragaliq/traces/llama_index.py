@@ -110,7 +110,7 @@ def answer_of(steps: Sequence[Step]) -> Found | None:
     elif _RESPONSE_KEYS & set(fields):
         return None
     else:
-        found = Found(root.span.text("output.value"), "output")  # a structured one, as its JSON
+        found = READER.answer_text(root.outputs)  # a structured one
     return found and found._replace(text=models_words(found.text))
 
 

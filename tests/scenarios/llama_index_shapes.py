@@ -9,6 +9,7 @@ from typing import NamedTuple
 from llama_index.core.agent.workflow import FunctionAgent, ReActAgent
 from llama_index.core.base.llms.types import ChatMessage, CompletionResponse, LLMMetadata
 from llama_index.core.base.response.schema import Response
+from llama_index.core.bridge.pydantic import BaseModel
 from llama_index.core.chat_engine import (
     CondensePlusContextChatEngine,
     CondenseQuestionChatEngine,
@@ -141,6 +142,12 @@ class Writing(Workflow):
         return StopEvent(result=await get_response_synthesizer(llm).asynthesize(ev.question, found))
 
 
+class Refund(BaseModel):
+    """How long it takes."""
+
+    days: int
+
+
 class Plain(CustomQueryEngine):
     """Retrieves itself, asks nobody, and may say what it used."""
 
@@ -152,8 +159,8 @@ class Plain(CustomQueryEngine):
         return Response(ANSWER, source_nodes=found) if self.named else ANSWER
 
 
-def engine(retriever=None, **options):
-    return RetrieverQueryEngine.from_args(retriever or Shelf(), llm=Clerk(), **options)
+def engine(retriever=None, llm=None, **options):
+    return RetrieverQueryEngine.from_args(retriever or Shelf(), llm=llm or Clerk(), **options)
 
 
 def memory():
@@ -243,6 +250,10 @@ SHAPES = {
     "accumulated": Shape(
         lambda: engine(response_mode=ResponseMode.ACCUMULATE).query(QUESTION),
         answer=f"{ANSWER}\n\n{ANSWER}",
+    ),
+    "a structured answer": Shape(
+        lambda: engine(llm=Clerk(says='{"days": 5}'), output_cls=Refund).query(QUESTION),
+        answer='{"days": 5}',
     ),
     "citations": Shape(
         lambda: CitationQueryEngine(Shelf(), llm=Clerk()).query(QUESTION),
