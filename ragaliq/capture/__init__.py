@@ -29,6 +29,7 @@ from ragaliq.capture.texts import (
     models_words,
     score_in,
     text_blocks,
+    without_answers,
 )
 from ragaliq.core.checks import takes_only
 from ragaliq.core.complaints import Complaints
@@ -55,4 +56,5 @@ __all__ = [
     "score_in",
     "takes_only",
     "text_blocks",
+    "without_answers",
 ]

@@ -204,6 +204,14 @@ def models_words(answer: str) -> str:
     return "\n\n".join(part for part in parts if part.strip() and part != _EMPTY_RESPONSE)
 
 
+def without_answers(passages: list[Passage], answers: Sequence[str]) -> list[Passage]:
+    """Passages but those that LlamaIndex's engines of several questions make of earlier answers."""
+    if not answers:
+        return passages
+    ends = tuple(f"{name}: {answer}" for answer in answers for name in ("Response", "Answer"))
+    return [each for each in passages if not each.text.rstrip().endswith(ends)]
+
+
 def score_in(metadata: Mapping[str, Any] | None) -> float | None:
     """The score that a reranker, or the application, noted on a document."""
     for key in _SCORE_KEYS:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ragaliq.capture import models_words
+from ragaliq.capture import models_words, without_answers
 from ragaliq.capture.run import RunLog
 from ragaliq.capture.texts import Found
 from ragaliq.core.passages import Passage
@@ -171,17 +171,17 @@ class _Reading:
         self._known: dict[str, Passage] = {}
         self._found: list[Passage] = []
         self._no_evidence: set[str] = set()
+        self._inner: list[str] = []  # what engines inside it answered
         # What the innermost response around a step says it was made from.
         self._sources: list[Any] = [None]
-        beyond = -1  # what goes on inside a retriever or a reranker is its own business
+        inside: Step | None = None  # a retriever or a reranker: what goes on there is its business
         for step, parent, is_end in walk(steps):
-            is_inside = step.index <= beyond
             if not is_end:
                 self._sources.append(_fields(step.outputs).get("source_nodes", self._sources[-1]))
                 if parent is not None:
                     self.log.began(step.index, parent.index)
-                if not is_inside:
-                    beyond = step.last if self._began(step) else beyond
+                if inside is None and self._began(step):
+                    inside = step
                 continue
             self._sources.pop()
             if step.kind is Kind.LLM:
@@ -192,8 +192,10 @@ class _Reading:
                 if step.kind is Kind.TOOL:  # the model sees what it raised
                     said = (e.attributes.get("exception.message") for e in step.span.events)
                     self._no_evidence.update(text for text in said if isinstance(text, str))
-            elif not is_inside or step.last == beyond:
+            elif inside is None or inside is step:
                 self._ended(step)
+            if inside is step:
+                inside = None
 
     def _began(self, step: Step) -> bool:
         """Take a step that began; whether what is inside it is its own business."""
@@ -207,7 +209,8 @@ class _Reading:
         elif part in _RETRIEVE:
             self.log.retrieving(step.index)
         elif part in _SYNTHESIZE:
-            self.log.answering(step.index, self._synthesized(step))
+            given = without_answers(self._synthesized(step), self._inner)
+            self.log.answering(step.index, given)
         return part in _RETRIEVE or part in _RERANK or step.kind is Kind.RERANKER
 
     def _ended(self, step: Step) -> None:
@@ -231,6 +234,8 @@ class _Reading:
             named = self._nodes(_fields(step.outputs).get("source_nodes"))
             if named:
                 log.named(named)
+        elif part in ENGINES and (answer := READER.answer(step.outputs)) is not None:
+            self._inner.append(answer.text)
 
     def _nodes(self, listed: Any) -> list[Passage]:
         """The passages of nodes that are shown by id and score only, where their text is known."""

@@ -24,7 +24,9 @@ from llama_index.core.query_engine import (
     CitationQueryEngine,
     CustomQueryEngine,
     RetrieverQueryEngine,
+    SubQuestionQueryEngine,
 )
+from llama_index.core.question_gen.types import BaseQuestionGenerator, SubQuestion
 from llama_index.core.response_synthesizers import ResponseMode, get_response_synthesizer
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, TextNode
@@ -163,6 +165,31 @@ def engine(retriever=None, llm=None, **options):
     return RetrieverQueryEngine.from_args(retriever or Shelf(), llm=llm or Clerk(), **options)
 
 
+class Splitter(BaseQuestionGenerator):
+    """Asks each tool how long it takes."""
+
+    def generate(self, tools, query):
+        return [SubQuestion(sub_question="How long?", tool_name=tool.name) for tool in tools]
+
+    async def agenerate(self, tools, query):
+        return self.generate(tools, query)
+
+    def _get_prompts(self):
+        return {}
+
+    def _update_prompts(self, prompts):
+        pass
+
+
+def sub_questions():
+    said = engine(llm=Clerk(says="Five days is what the policy says."))
+    tool = QueryEngineTool.from_defaults(said, name="policy", description="Policy")
+    synthesizer = get_response_synthesizer(Clerk())
+    return SubQuestionQueryEngine(
+        Splitter(), synthesizer, [tool], verbose=False, use_async=False
+    ).query(QUESTION)
+
+
 def memory():
     # The default memory keeps a database connection that nobody closes.
     return ChatMemoryBuffer.from_defaults(token_limit=10_000)
@@ -255,6 +282,7 @@ SHAPES = {
         lambda: engine(llm=Clerk(says='{"days": 5}'), output_cls=Refund).query(QUESTION),
         answer='{"days": 5}',
     ),
+    "sub-questions, whose answers are no evidence": Shape(sub_questions),
     "citations": Shape(
         lambda: CitationQueryEngine(Shelf(), llm=Clerk()).query(QUESTION),
         [

@@ -78,6 +78,7 @@ from ragaliq.capture import (
     Found,
     RunLog,
     RunRegistry,
+    without_answers,
 )
 
 if TYPE_CHECKING:
@@ -126,7 +127,6 @@ _CHECKED = (_Part.ENGINE, _Part.WORKFLOW, _Part.MODEL)
 _WHOLE_REPLIES = frozenset({"chat", "achat", "complete", "acomplete"})
 # Ids are like `Class.method-uuid`.
 _UUID_LENGTH = len("-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx")
-_LABELS = ("Response", "Answer")
 _NO_FACTS = Facts()
 _NOT_FOUND = Found("", "")
 _MOST_IGNORED = 100_000
@@ -221,10 +221,7 @@ class _Run:
             for passage in passages_of([each]):
                 self.nodes[id(node)] = (node, text, passage)
                 passages.append(passage)
-        if not self.inner:
-            return passages
-        ends = tuple(f"{name}: {answer}" for answer in self.inner for name in _LABELS)
-        return [passage for passage in passages if not passage.text.rstrip().endswith(ends)]
+        return without_answers(passages, self.inner)
 
     def began(self, span_id: str, part: _Part, bound_args: BoundArguments) -> None:
         """One of its spans has started."""
