@@ -14,7 +14,7 @@ from typing import Any
 
 from ragaliq.capture import models_words, without_answers
 from ragaliq.capture.run import RunLog
-from ragaliq.capture.texts import Found
+from ragaliq.capture.texts import Found, Message
 from ragaliq.core.passages import Passage
 from ragaliq.traces.conventions import PROMPT_VARIABLES, Kind, Step
 from ragaliq.traces.messages import READER, decoded, number
@@ -34,6 +34,8 @@ _WHOLE, _CUT = 50, "..."
 """Workflows show so many characters of a text that is longer, with dots after them."""
 _FINAL = "Answer:"
 """After it a ReAct agent's model writes what is for the user."""
+_NO_SUCH_TOOL = "not found. Please select a tool that is available."
+"""So ends the reply to a model that calls a tool which there is not: no span is a tool's then."""
 _SHOWN = 40
 """So many characters of an answer tell that it is the one shown in part."""
 _TELLING = 20
@@ -202,7 +204,7 @@ class _Reading:
         part = method_of(step)
         if step.kind is Kind.LLM:
             messages = [
-                message._replace(role="system") if message.text in self._no_evidence else message
+                message._replace(role="system") if self._is_no_evidence(message) else message
                 for message in step.messages
             ]
             self.log.asked(step.index, messages)
@@ -212,6 +214,10 @@ class _Reading:
             given = without_answers(self._synthesized(step), self._inner)
             self.log.answering(step.index, given)
         return part in _RETRIEVE or part in _RERANK or step.kind is Kind.RERANKER
+
+    def _is_no_evidence(self, message: Message) -> bool:
+        is_own = message.role == "tool" and message.text.endswith(_NO_SUCH_TOOL)
+        return is_own or message.text in self._no_evidence
 
     def _ended(self, step: Step) -> None:
         part, log = method_of(step), self.log

@@ -7,7 +7,12 @@ of its case.
 from typing import NamedTuple
 
 from llama_index.core.agent.workflow import FunctionAgent, ReActAgent
-from llama_index.core.base.llms.types import ChatMessage, CompletionResponse, LLMMetadata
+from llama_index.core.base.llms.types import (
+    ChatMessage,
+    ChatResponse,
+    CompletionResponse,
+    LLMMetadata,
+)
 from llama_index.core.base.response.schema import Response
 from llama_index.core.bridge.pydantic import BaseModel
 from llama_index.core.chat_engine import (
@@ -16,6 +21,7 @@ from llama_index.core.chat_engine import (
     ContextChatEngine,
 )
 from llama_index.core.llms import CustomLLM
+from llama_index.core.llms.callbacks import llm_chat_callback
 from llama_index.core.llms.function_calling import FunctionCallingLLM
 from llama_index.core.llms.llm import ToolSelection
 from llama_index.core.memory import ChatMemoryBuffer
@@ -229,6 +235,15 @@ class Caller(CustomLLM, FunctionCallingLLM):
         ]
 
 
+class Connected(Caller):
+    """Is asked by messages only, as the models of a provider are."""
+
+    @llm_chat_callback()
+    async def achat(self, messages, **kwargs):
+        said = self.answer if messages[-1].role == "tool" else "(calls)"
+        return ChatResponse(message=ChatMessage(said, role="assistant"))
+
+
 def policy(input: str) -> str:  # noqa: A002 - as a query engine tool calls it
     return "Refunds take five days. They are paid to the card."
 
@@ -257,8 +272,8 @@ def react_agent():
     return made.run(user_msg=QUESTION, memory=memory())
 
 
-def agent(*tools, **settings):
-    made = FunctionAgent(tools=tools, llm=Caller(**settings), streaming=False)
+def agent(*tools, model=Caller, **settings):
+    made = FunctionAgent(tools=tools, llm=model(**settings), streaming=False)
     return made.run(user_msg=QUESTION, memory=memory())
 
 
@@ -326,6 +341,12 @@ ASYNCHRONOUS = {
         lambda: agent(FunctionTool.from_defaults(policy), answer=AT_LENGTH),
         [policy("")],
         AT_LENGTH,
+    ),
+    "agent that calls a tool which there is not": Shape(
+        lambda: agent(
+            FunctionTool.from_defaults(policy), model=Connected, calls=("policy", "nobody")
+        ),
+        [policy("")],
     ),
     "agent with a tool that fails": Shape(
         lambda: agent(
