@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from inspect import iscoroutinefunction
@@ -515,21 +515,29 @@ def _log_of(steps: Sequence[Step], questions: Collection[str], answer: str) -> R
     root = steps[0]
     log = RunLog(root.index)
     log.keeps_turns = _keeps_turns(root)
-    # What tools said that failed, in their own messages: a prompt does not say so.
-    failures = (READER.message(step.outputs) for step in steps if step.kind is Kind.TOOL)
-    failed = {m.text for m in failures if m is not None and m.role == "system" and m.text.strip()}
+    failed = set(_failures(steps))
     last_model = max((s.index for s in steps if s.kind is Kind.LLM), default=-1)
     for step, parent, is_end in walk(steps):
         if is_end and parent is None:
             _run_ended(log, steps)
         elif is_end and parent is not None:
             # Before a model's last reply it may have found what the model then repeats.
-            _ended(log, step, parent, answer if step.index > last_model else None)
+            _ended(log, step, parent, failed | {answer} if step.index > last_model else failed)
         else:
             if parent is not None:
                 log.began(step.index, parent.index)
             _began(log, step, questions, failed)
     return log
+
+
+def _failures(steps: Sequence[Step]) -> Iterator[str]:
+    """What was said for tools that failed or were not called: a prompt does not say so."""
+    for step in steps:
+        said = [step.outputs] if step.kind is Kind.TOOL else READER.messages(step.outputs) or ()
+        for each in said:
+            message = READER.message(each)
+            if message is not None and message.role == "system" and message.text.strip():
+                yield message.text
 
 
 def _began(log: RunLog, step: Step, questions: Collection[str], failed: Collection[str]) -> None:
@@ -553,7 +561,7 @@ def _began(log: RunLog, step: Step, questions: Collection[str], failed: Collecti
             log.said(step.index, text, "context")
 
 
-def _ended(log: RunLog, step: Step, parent: Step, handed_on: str | None) -> None:
+def _ended(log: RunLog, step: Step, parent: Step, no_evidence: Collection[str]) -> None:
     key, outputs = step.index, step.outputs
     if step.span.is_error:
         log.failed(key)
@@ -572,7 +580,7 @@ def _ended(log: RunLog, step: Step, parent: Step, handed_on: str | None) -> None
         if message is not None and message.role == "system":
             log.failed(key)
         else:
-            log.told(key, [p for p in READER.told(outputs) if p.text != handed_on])
+            log.told(key, [p for p in READER.told(outputs) if p.text not in no_evidence])
     elif step.kind in {Kind.CHAIN, Kind.AGENT}:
         _returned(log, step, parent)
 

@@ -21,8 +21,13 @@ _ROLES = {
     for name in names.split()
 }
 _CONTENT = ("parts", "content", "contents")
-# How LangChain tells a model that its structured answer has been taken.
-_FRAMEWORK_SAYS = "Returning structured response:"
+# What LangChain's own machinery tells a model in a tool's place.
+_FRAMEWORK_SAYS = (
+    "Returning structured response",
+    "Successfully transferred ",
+    "Successfully handed off ",
+    "Updated todo list to ",
+)
 # What resumes a LangGraph run is an answer to a question of the run's own.
 _COMMAND = {"graph", "update", "resume", "goto"}
 # What other frameworks call them: CrewAI, smolagents, Haystack, the AI SDK, OpenAI's agents.

@@ -8,7 +8,11 @@ from operator import itemgetter
 from typing import NamedTuple, TypedDict
 
 from langchain.agents import create_agent
-from langchain.agents.middleware import dynamic_prompt
+from langchain.agents.middleware import (
+    TodoListMiddleware,
+    ToolCallLimitMiddleware,
+    dynamic_prompt,
+)
 from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
 from langchain.tools import ToolException, tool
 from langchain_classic.retrievers import (
@@ -354,6 +358,30 @@ SHAPES = {
     ),
     "a tool that fails": Shape(
         lambda: agent(broken(), clock, calls=[calling("broken", query="r"), ULM]), ASK, [NOON]
+    ),
+    "a tool that there is not": Shape(
+        lambda: agent(clock, calls=[calling("nobody", query="r"), ULM]), ASK, [NOON]
+    ),
+    "a tool called with the wrong arguments": Shape(
+        lambda: agent(clock, calls=[calling("clock", town="Ulm"), ULM]), ASK, [NOON]
+    ),
+    "a tool call that middleware refuses": Shape(
+        lambda: agent(
+            clock,
+            calls=[ULM, calling("clock", city="Bonn")],
+            middleware=[ToolCallLimitMiddleware(run_limit=1)],
+        ),
+        ASK,
+        [NOON],
+    ),
+    "a list of things to do": Shape(
+        lambda: agent(
+            clock,
+            calls=[calling("write_todos", todos=[{"content": "Ask", "status": "pending"}]), ULM],
+            middleware=[TodoListMiddleware()],
+        ),
+        ASK,
+        [NOON],
     ),
     "documents from middleware": Shape(middleware, ASK),
     "a structured answer through a tool": Shape(
