@@ -205,10 +205,24 @@ def _fetch_texts(steps: Sequence[Step], resolve: TextFetcher) -> Fetching:
 
 _SKEW_NS = 2_000_000
 """Node notes the start of a span in whole milliseconds, and other clocks go apart as far."""
+_RUNS = {Kind.CHAIN, Kind.AGENT}
 _VERDICT_WORDS = 4
 """A reply of fewer words to a prompt that shows documents grades them rather than answers."""
 _REPLIES_BEFORE = 20
 """So many calls before one may have made texts that it is shown."""
+
+
+def _adopt_content(root: Step) -> None:
+    """Give a span that holds nothing what the only step inside it holds.
+
+    OpenLLMetry writes two spans for each LangGraph graph, of which the inner one has the content.
+    """
+    inner = root
+    while inner.inputs is None and inner.outputs is None and len(inner.children) == 1:
+        inner = inner.children[0]
+    if root.kind in _RUNS and inner.kind in _RUNS:
+        root.inputs, root.outputs = inner.inputs, inner.outputs
+        root.is_hidden, root.is_cut = inner.is_hidden, root.is_cut or inner.is_cut
 
 
 class _Run:
@@ -224,6 +238,7 @@ class _Run:
     ) -> None:
         self._steps = steps
         self._root = root = steps[0]
+        _adopt_content(root)
         self._names = attribute_names
         self._is_loose = is_loose
         self._fetching = fetching

@@ -8,10 +8,12 @@ import os
 import sys
 from importlib import import_module
 from pathlib import Path
+from typing import TypedDict
 
 from instrumentors import GENAI, TRACELOOP, environment
 from langchain.agents import create_agent
 from langchain_core.tools import create_retriever_tool
+from langgraph.graph import START, StateGraph
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -36,6 +38,30 @@ def agent():
     tool = create_retriever_tool(FixedRetriever(prefix="d"), "library", "Finds texts.")
     replies = calling("library", query="refunds"), "Five days."
     create_agent(model(*replies), [tool]).invoke({"messages": [("user", QUESTION)]})
+
+
+class State(TypedDict, total=False):
+    question: str
+    documents: list
+    generation: str
+
+
+def graph():
+    """Has a model check the answer, which was asked another question."""
+
+    def search(state):
+        return {"documents": FixedRetriever().invoke("refund duration")}
+
+    def answer(state):
+        texts = "\n".join(document.page_content for document in state["documents"])
+        return {"generation": model().invoke(f"{texts}\n{state['question']}").text}
+
+    def check(state):
+        model("The answer is right, I think.").invoke(f"{state['documents']}{state['generation']}")
+        return {"documents": state["documents"]}
+
+    nodes = StateGraph(State).add_sequence([search, answer, check]).add_edge(START, "search")
+    nodes.compile().invoke({"question": QUESTION})
 
 
 def batch():
@@ -84,9 +110,8 @@ def main(folder):
                 provider = TracerProvider()
                 instrumentor = getattr(import_module(module), name)()
                 instrumentor.instrument(tracer_provider=provider, skip_dep_check=True)
-                said = {
-                    app.__name__: answered(app, folder, provider) for app in (chain, agent, batch)
-                }
+                apps = chain, agent, graph, batch
+                said = {app.__name__: answered(app, folder, provider) for app in apps}
                 Path(folder, f"{module}-{content}.json").write_text(json.dumps(said))
                 os._exit(0)
             os.wait()

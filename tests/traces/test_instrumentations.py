@@ -48,7 +48,9 @@ def cases(answered):
     return read
 
 
-@pytest.mark.parametrize(("app", "answer"), [("chain", ANSWER), ("agent", "Five days.")])
+@pytest.mark.parametrize(
+    ("app", "answer"), [("chain", ANSWER), ("agent", "Five days."), ("graph", ANSWER)]
+)
 def test_openllmetry(cases, app, answer):
     assert cases(TRACELOOP, app) == [(QUESTION, REFUNDS, answer)]
 
