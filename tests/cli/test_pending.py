@@ -124,7 +124,7 @@ def test_a_batch_that_is_refused_ends_the_command_and_its_runs_stay(ragaliq, tmp
         assert len(server.paid) == len(set(server.paid)) == 6
 
 
-@pytest.mark.parametrize("fault", ["unknown", "unreadable"])
+@pytest.mark.parametrize("fault", ["unknown", "unreadable", "a proxy's page"])
 def test_results_that_cannot_be_had_now_are_had_later(ragaliq, tmp_path, caplog, fault):
     path = tmp_path / "runs.db"
     store(path, 2)
@@ -135,12 +135,15 @@ def test_results_that_cannot_be_had_now_are_had_later(ragaliq, tmp_path, caplog,
             server.lookups = [404]
             refused = ragaliq(*command, code=4, **environment)
             assert "the workspace of the key" in refused.stderr
-        else:
+        elif fault == "unreadable":
             server.lookups = [None, Reply(body=b"{}\n")]
+        else:
+            server.lookups = [Reply(body=b"<p>Sorry</p>", headers={"content-type": "text/html"})]
         ragaliq(*command, **environment)
         assert len(server.paid) == len(set(server.paid)) == 6
     assert sorted(judged(path)) == ["run-0", "run-1"]
     assert ("(ValueError)" in caplog.text) == (fault == "unreadable")
+    assert ("(AttributeError)" in caplog.text) == (fault == "a proxy's page")
 
 
 def test_a_lost_batch_is_not_waited_for_among_those_of_others(ragaliq, tmp_path, caplog):
@@ -151,18 +154,14 @@ def test_a_lost_batch_is_not_waited_for_among_those_of_others(ragaliq, tmp_path,
     later = datetime.now(UTC) + timedelta(hours=2)
     with BatchesServer() as server:
         server.batches.append(batches.Batch("of-others", {}, created_at=later))  # has no end
-        server.refusals = [
-            429,
-            500,
-            Reply(body=b"<p>Sorry</p>", headers={"content-type": "text/html"}),
-        ]
+        server.refusals = [429, 500]
         ragaliq(
             "evaluate", f"sqlite:///{path}{QUICK}", "--pending", "--judge", "claude-batch",
             ANTHROPIC_API_KEY="not-a-key", ANTHROPIC_BASE_URL=server.url,
         )  # fmt: skip
         assert len(server.paid) == len(set(server.paid)) == 6
     assert sorted(judged(path)) == ["run-0", "run-1"]
-    for error in ("RateLimitError", "InternalServerError", "AttributeError"):
+    for error in ("RateLimitError", "InternalServerError"):
         assert f"batches could not be asked for ({error}); asking again" in caplog.text
 
 
