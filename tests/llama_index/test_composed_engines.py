@@ -13,10 +13,11 @@ from llama_index.core.query_engine import (
     RouterQueryEngine,
     SubQuestionQueryEngine,
 )
-from llama_index.core.question_gen.types import BaseQuestionGenerator, SubQuestion
 from llama_index.core.retrievers import QueryFusionRetriever, RecursiveRetriever
 from llama_index.core.schema import IndexNode, NodeWithScore, QueryBundle
 from llama_index.core.tools import QueryEngineTool, ToolMetadata
+
+from question_generators import OneQuestionEach
 
 QUESTION = "How long do refunds take?"
 ANSWER = "Refunds take five days."
@@ -43,14 +44,6 @@ class Choose(WithoutPrompts, BaseSelector):
 
     async def _aselect(self, choices, query):
         return self._select(choices, query)
-
-
-class OneQuestionEach(WithoutPrompts, BaseQuestionGenerator):
-    def generate(self, tools, query):
-        return [SubQuestion(sub_question=f"{t.name}?", tool_name=t.name) for t in tools]
-
-    async def agenerate(self, tools, query):
-        return self.generate(tools, query)
 
 
 class Rephrase(WithoutPrompts, BaseQueryTransform):

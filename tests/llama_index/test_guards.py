@@ -18,7 +18,6 @@ from llama_index.core.chat_engine import (
     SimpleChatEngine,
 )
 from llama_index.core.query_engine import CustomQueryEngine, SubQuestionQueryEngine
-from llama_index.core.question_gen.types import BaseQuestionGenerator, SubQuestion
 from llama_index.core.response_synthesizers import get_response_synthesizer
 from llama_index.core.schema import NodeWithScore, TextNode
 from llama_index.core.tools import FunctionTool, QueryEngineTool
@@ -38,6 +37,7 @@ from llama_index.evaluation.ragaliq import (
     GuardedWorkflow,
     attach,
 )
+from question_generators import OneQuestionEach
 from ragaliq import ConfigurationError, Guard, GuardRejected, Monitor, suppress
 from ragaliq.testing import ScriptedJudge
 
@@ -172,28 +172,12 @@ def test_a_structured_answer_is_guarded_by_its_text(engine, guard_of, said, show
     assert getattr(response.response, "answer", response.response) == shown
 
 
-class ByWord(BaseQuestionGenerator):
-    """One sub-question for each tool."""
-
-    def generate(self, tools, query):
-        return [SubQuestion(sub_question=tool.name, tool_name=tool.name) for tool in tools]
-
-    async def agenerate(self, tools, query):
-        return self.generate(tools, query)
-
-    def _get_prompts(self):
-        return {}
-
-    def _update_prompts(self, prompts):
-        pass
-
-
 def test_a_models_intermediate_answer_does_not_support_itself(engine, guard_of):
     tool = QueryEngineTool.from_defaults(
         engine(llm=model(WRONG)), name="policy", description="Policy."
     )
     inner = SubQuestionQueryEngine(
-        ByWord(), get_response_synthesizer(llm=model(WRONG)), [tool], use_async=False
+        OneQuestionEach("{}"), get_response_synthesizer(llm=model(WRONG)), [tool], use_async=False
     )
     assert GuardedQueryEngine(inner, guard_of()).query(QUESTION).response == FALLBACK
 

@@ -32,12 +32,13 @@ from llama_index.core.query_engine import (
     RetrieverQueryEngine,
     SubQuestionQueryEngine,
 )
-from llama_index.core.question_gen.types import BaseQuestionGenerator, SubQuestion
 from llama_index.core.response_synthesizers import ResponseMode, get_response_synthesizer
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, TextNode
 from llama_index.core.tools import FunctionTool, QueryEngineTool
 from llama_index.core.workflow import StartEvent, StopEvent, Workflow, step
+
+from question_generators import OneQuestionEach
 
 QUESTION = "How long do refunds take?"
 ANSWER = "It takes five days [1]."
@@ -171,28 +172,12 @@ def engine(retriever=None, llm=None, **options):
     return RetrieverQueryEngine.from_args(retriever or Shelf(), llm=llm or Clerk(), **options)
 
 
-class Splitter(BaseQuestionGenerator):
-    """Asks each tool how long it takes."""
-
-    def generate(self, tools, query):
-        return [SubQuestion(sub_question="How long?", tool_name=tool.name) for tool in tools]
-
-    async def agenerate(self, tools, query):
-        return self.generate(tools, query)
-
-    def _get_prompts(self):
-        return {}
-
-    def _update_prompts(self, prompts):
-        pass
-
-
 def sub_questions():
     said = engine(llm=Clerk(says="Five days is what the policy says."))
     tool = QueryEngineTool.from_defaults(said, name="policy", description="Policy")
     synthesizer = get_response_synthesizer(Clerk())
     return SubQuestionQueryEngine(
-        Splitter(), synthesizer, [tool], verbose=False, use_async=False
+        OneQuestionEach("How long?"), synthesizer, [tool], verbose=False, use_async=False
     ).query(QUESTION)
 
 
