@@ -265,12 +265,12 @@ class BatchJudge(ClaudeJudge):
             return False
         client = await self._client()
         oldest, newest = min(lost.values()) - _CLOCKS, max(lost.values()) + _CLOCKS
-        stored = {row[0] for row in self._sql("SELECT DISTINCT batch_id FROM batch_requests")}
+        known = self._seen.union(*self._sql("SELECT DISTINCT batch_id FROM batch_requests"))
         async for batch in client.messages.batches.list(limit=100):
             if (created := batch.created_at.timestamp()) < oldest:
                 break
             # Without an end to it, others that always send batches would be waited for always.
-            if created > newest or batch.id in stored | self._seen:
+            if created > newest or batch.id in known:
                 continue
             if batch.processing_status != "ended":
                 return True  # may be ours: its names are seen only when it has ended

@@ -376,12 +376,12 @@ def mean_estimate(
     elif has_no_spread(min(numbers), max(numbers), bounds):
         method = "unseen_share"
         low, high = no_spread_interval(mean, n=n, bounds=bounds)
-    elif _FEWEST_TO_RESAMPLE <= n < _MOST_TO_RESAMPLE:
-        method = "bca_bootstrap"
-        low, high = _bca_interval(numbers, mean, resamples=resamples, seed=seed)
     elif n < _FEWEST_TO_RESAMPLE:
         method = "logit_t"
         low, high = _variance_of(numbers, mean, bounds).logit_t()
+    elif n < _MOST_TO_RESAMPLE:
+        method = "bca_bootstrap"
+        low, high = _bca_interval(numbers, mean, resamples=resamples, seed=seed)
     else:
         method = "student_t"
         low, high = _variance_of(numbers, mean, bounds).student_t()

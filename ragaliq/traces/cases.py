@@ -28,6 +28,7 @@ from ragaliq.traces.conventions import (
     METADATA,
     REDACTED,
     RESPONSE_ID,
+    RUNS,
     SESSIONS,
     Kind,
     Step,
@@ -205,7 +206,6 @@ def _fetch_texts(steps: Sequence[Step], resolve: TextFetcher) -> Fetching:
 
 _SKEW_NS = 2_000_000
 """Node notes the start of a span in whole milliseconds, and other clocks go apart as far."""
-_RUNS = {Kind.CHAIN, Kind.AGENT}
 _VERDICT_WORDS = 4
 """A reply of fewer words to a prompt that shows documents grades them rather than answers."""
 _REPLIES_BEFORE = 20
@@ -220,7 +220,7 @@ def _adopt_content(root: Step) -> None:
     inner = root
     while inner.inputs is None and inner.outputs is None and len(inner.children) == 1:
         inner = inner.children[0]
-    if root.kind in _RUNS and inner.kind in _RUNS:
+    if root.kind in RUNS and inner.kind in RUNS:
         root.inputs, root.outputs = inner.inputs, inner.outputs
         root.is_hidden, root.is_cut = inner.is_hidden, root.is_cut or inner.is_cut
 
@@ -566,7 +566,7 @@ def _began(log: RunLog, step: Step, questions: Collection[str], failed: Collecti
             for m in (step.messages if is_told else ())
         ]
         log.asked(step.index, messages)
-    elif step.kind in {Kind.CHAIN, Kind.AGENT, Kind.PROMPT} or step.index == 0:
+    elif step.kind in {*RUNS, Kind.PROMPT} or step.index == 0:
         by_key = READER.by_key(step.inputs)
         contexts = READER.context(step.inputs)
         if contexts and not any(by_key.values()):
@@ -596,7 +596,7 @@ def _ended(log: RunLog, step: Step, parent: Step, no_evidence: Collection[str]) 
             log.failed(key)
         else:
             log.told(key, [p for p in READER.told(outputs) if p.text not in no_evidence])
-    elif step.kind in {Kind.CHAIN, Kind.AGENT}:
+    elif step.kind in RUNS:
         _returned(log, step, parent)
 
 

@@ -69,6 +69,10 @@ class Kind(Enum):
     NONE = "NONE"  # not a step of a run: the web request's span, a database's, ...
 
 
+RUNS = {Kind.CHAIN, Kind.AGENT}
+"""What a run may be, and what it is made of around models, tools and retrievers."""
+
+
 @dataclass(slots=True, kw_only=True, eq=False)
 class Step:
     """One step of a run.

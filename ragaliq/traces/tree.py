@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ragaliq.traces.conventions import LLAMA_INDEX_SCOPE, Kind, Step, step_of
+from ragaliq.traces.conventions import LLAMA_INDEX_SCOPE, RUNS, Kind, Step, step_of
 from ragaliq.traces.mapping import SpanRule
 from ragaliq.traces.span import TraceSpan
 
@@ -110,7 +110,7 @@ def forest_of(spans: Iterable[TraceSpan], mapping: Sequence[SpanRule] = ()) -> F
         step, place = todo.pop()
         if _is_evaluation(step) or step.kind is Kind.EMBEDDING:
             continue
-        if step.kind in {Kind.CHAIN, Kind.AGENT} and not is_plumbing(step):
+        if step.kind in RUNS and not is_plumbing(step):
             run, strays = _in_order(step)
             runs.append(run)
             todo += [(stray, place) for stray in reversed(strays)]

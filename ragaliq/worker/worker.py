@@ -138,6 +138,7 @@ class Worker:
             waits_for_judge=settings.time_limit / 2,
             waits_for_sinks=True,
         )
+        self._metrics = {each.name for each in self._scorer.evaluators}
         # A lock is gone when nobody holds it or waits for it.
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._at_hand: set[asyncio.Timeout] = set()
@@ -234,7 +235,7 @@ class Worker:
 
     async def _judged(self, job: JobMessage, deliveries: int) -> str:
         run, metrics = job.evaluated_run(), set(job.metrics)
-        if unknown := metrics - {each.name for each in self._scorer.evaluators}:
+        if unknown := metrics - self._metrics:
             raise MessageRefusedError("unknown_metric", f"{len(unknown)} of its metrics")
         # Of two deliveries of one job at the same time, the second one waits for the record.
         record_id = self._scorer.record_id(run, metrics)
