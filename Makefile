@@ -231,7 +231,8 @@ $(READY): pyproject.toml integrations/langchain/pyproject.toml integrations/llam
 		echo "ragaliq: '$(PYTHON)' is `$(PYTHON) -V 2>&1`, but 3.11 or later is needed: make PYTHON=..." >&2; exit 1; }
 	@echo "Installing into $(VENV) (once; about a minute) ..." >&2
 	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
-	@$(PIP) install -qq -c constraints.txt pip hatchling editables
+	@# setuptools: a tool of the tests (forbiddenfruit) comes as a source archive alone.
+	@$(PIP) install -qq -c constraints.txt pip hatchling editables setuptools
 	@$(PIP) install -qq -c constraints.txt --no-build-isolation --group dev $(addprefix -e ,$(PROJECTS))
 	@touch $@
 
@@ -240,7 +241,7 @@ define install_beside
 	@echo "Installing into $(1) (once; a minute or two) ..." >&2
 	@test -x $(1)/bin/python || $(PYTHON) -m venv $(1)
 	@$(1)/bin/python -m pip --disable-pip-version-check --no-input install -qq -c $(2) \
-		pip hatchling editables
+		pip hatchling editables setuptools
 	@$(1)/bin/python -m pip --disable-pip-version-check --no-input install -qq -c $(2) \
 		--no-build-isolation $(addprefix --group ,$(3)) $(addprefix -e ,$(PROJECTS))
 	@touch $(1)/.ready
