@@ -389,7 +389,9 @@ def _openinference(span: TraceSpan) -> Step:
             for side in ("input", "output")
         )
         prompts = [item.get("prompt.text") for item in _numbered(span, "llm.prompts")]
-        prompt = "\n".join(text for text in prompts if isinstance(text, str))
+        prompt: Any = "\n".join(text for text in prompts if isinstance(text, str))
+        if isinstance(step.inputs, Mapping) and PROMPT_VARIABLES not in span.attributes:
+            prompt = prompt or step.inputs.get("prompt")  # of a completion in LlamaIndex
         _set_model(step, asked or prompt or step.inputs, said)
         if step.reply is None:
             _set_reply(step, step.outputs)

@@ -207,10 +207,12 @@ class _Reading:
                 message._replace(role="system") if self._is_no_evidence(message) else message
                 for message in step.messages
             ]
-            self.log.asked(step.index, messages)
+            if messages or not any(child.kind is Kind.LLM for child in step.children):
+                self.log.asked(step.index, messages)  # `predict`, say, has another call write it
         elif part in _RETRIEVE:
             self.log.retrieving(step.index)
-        elif part in _SYNTHESIZE:
+        elif part in _SYNTHESIZE and not step.span.name.startswith("Generation."):
+            # `Generation` is given nodes and shows its model none of them.
             given = without_answers(self._synthesized(step), self._inner)
             self.log.answering(step.index, given)
         return part in _RETRIEVE or part in _RERANK or step.kind is Kind.RERANKER

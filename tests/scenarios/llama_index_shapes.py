@@ -278,6 +278,9 @@ SHAPES = {
         lambda: engine(response_mode=ResponseMode.ACCUMULATE).query(QUESTION),
         answer=f"{ANSWER}\n\n{ANSWER}",
     ),
+    "answered from memory, whatever was found": Shape(
+        lambda: engine(response_mode=ResponseMode.GENERATION).query(QUESTION), []
+    ),
     "a structured answer": Shape(
         lambda: engine(llm=Clerk(says='{"days": 5}'), output_cls=Refund).query(QUESTION),
         answer='{"days": 5}',

@@ -240,7 +240,9 @@ class _Run:
             log.retrieving(span_id)
         elif part is _Part.SYNTHESIZE:
             self.synthesizers.add(span_id)
-            log.answering(span_id, self.evidence(bound_args.arguments.get("nodes") or ()))
+            # `Generation` is given nodes and shows its model none of them.
+            if not span_id.startswith("Generation."):
+                log.answering(span_id, self.evidence(bound_args.arguments.get("nodes") or ()))
 
     def ended(self, span_id: str, part: _Part, bound_args: BoundArguments, result: Any) -> None:
         """One of its spans has ended well."""
