@@ -119,7 +119,7 @@ class PlainScriptedJudge(LLMJudge):
         self._claims = claims
         self._verdicts = verdicts
         self._relevance = relevance
-        self._spent: dict[str, Any] = {"usage": usage, "tokens_used": usage.total_tokens}
+        self._usage = usage
         self._failures = {name: _per_call(script) for name, script in (failures or {}).items()}
         self._delay = delay
         self._lock = threading.Lock()
@@ -139,17 +139,19 @@ class PlainScriptedJudge(LLMJudge):
     async def extract_claims(self, response: str) -> ClaimsResult:
         """The scripted claims; the question is the empty string."""
         await self._called("extract_claims", response=response)
-        return ClaimsResult(claims=self._claims_of("", response), **self._spent)
+        return ClaimsResult(claims=self._claims_of("", response), usage=self._usage)
 
     async def verify_claim(self, claim: str, context: list[str]) -> ClaimVerdict:
         """The scripted verdict."""
         await self._called("verify_claim", claim=claim, context=context)
-        return ClaimVerdict(**self._decision(claim, context), **self._spent)
+        return ClaimVerdict(**self._decision(claim, context), usage=self._usage)
 
     async def evaluate_relevance(self, query: str, response: str) -> JudgeResult:
         """The scripted score."""
         await self._called("evaluate_relevance", query=query, response=response)
-        return JudgeResult(score=self._score(query, response), reasoning="scripted", **self._spent)
+        return JudgeResult(
+            score=self._score(query, response), reasoning="scripted", usage=self._usage
+        )
 
     async def _called(self, method: str, **arguments: Any) -> None:
         with self._lock:
@@ -186,7 +188,7 @@ class ScriptedJudge(PlainScriptedJudge, BatchingJudge):
     async def extract_statements(self, query: str, response: str) -> ClaimsResult:
         """The scripted claims."""
         await self._called("extract_statements", query=query, response=response)
-        return ClaimsResult(claims=self._claims_of(query, response), **self._spent)
+        return ClaimsResult(claims=self._claims_of(query, response), usage=self._usage)
 
     async def verify_claims(self, claims: Sequence[str], context: Sequence[str]) -> VerdictsResult:
         """The scripted verdicts, one for each claim."""
@@ -195,7 +197,7 @@ class ScriptedJudge(PlainScriptedJudge, BatchingJudge):
             ClaimVerdict(index=index, usage=JudgeUsage(), **self._decision(claim, context))
             for index, claim in enumerate(claims)
         ]
-        return VerdictsResult(verdicts=verdicts, **self._spent)
+        return VerdictsResult(verdicts=verdicts, usage=self._usage)
 
     async def grade_statements(
         self, query: str, response: str, context: Sequence[str]
@@ -211,7 +213,7 @@ class ScriptedJudge(PlainScriptedJudge, BatchingJudge):
             )
             for index, claim in enumerate(self._claims_of(query, response))
         ]
-        return VerdictsResult(verdicts=statements, **self._spent)
+        return VerdictsResult(verdicts=statements, usage=self._usage)
 
 
 def _per_call(script: FailureScript) -> Iterator[BaseException | None]:

@@ -536,6 +536,6 @@ class RelevanceEvaluator(Evaluator):
             raw_response={
                 "score": reply.score,
                 "reasoning": reply.reasoning,
-                "tokens_used": sum(each.tokens_used for each in replies),
+                "tokens_used": usage.total_tokens,
             },
         )

@@ -24,8 +24,10 @@ _VERDICTS = ("SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO")
 class _Reply(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
-    tokens_used: int = 0
     usage: JudgeUsage | None = None
+    tokens_used: int = Field(
+        default_factory=lambda given: usage.total_tokens if (usage := given.get("usage")) else 0
+    )
 
     def spent(self) -> JudgeUsage:
         """What the reply cost; a judge that gives only a total counts as one request."""
@@ -245,8 +247,7 @@ class BatchingJudge(LLMJudge):
             verdict.model_copy(update={"statement": claim})
             for verdict, claim in zip(verdicts, found.claims, strict=True)
         ]
-        usage = found.spent() + reply.spent()
-        return VerdictsResult(verdicts=statements, usage=usage, tokens_used=usage.total_tokens)
+        return VerdictsResult(verdicts=statements, usage=found.spent() + reply.spent())
 
     def _all_decided(self, reply: VerdictsResult, claims: Sequence[str]) -> list[ClaimVerdict]:
         """The verdicts in the order of the claims; raises JudgeResponseError where one has none."""
@@ -275,7 +276,6 @@ def _share_supported(verdicts: Sequence[ClaimVerdict], usage: JudgeUsage) -> Jud
     return JudgeResult(
         score=supported / total if total else 1.0,
         reasoning=f"{supported} of {total} claims are supported by the context.",
-        tokens_used=usage.total_tokens,
         usage=usage,
     )
 

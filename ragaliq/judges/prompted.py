@@ -174,7 +174,7 @@ class PromptedJudge(BatchingJudge):
         prompt = self._prompt("extract_statements", Asked(question=query, answer=response))
         reply, usage = await self.ask(prompt, ClaimsReply)
         claims = [claim.strip() for claim in reply.claims if claim.strip()]
-        return ClaimsResult(claims=claims, tokens_used=usage.total_tokens, usage=usage)
+        return ClaimsResult(claims=claims, usage=usage)
 
     async def verify_claims(self, claims: Sequence[str], context: Sequence[str]) -> VerdictsResult:
         """Decide all claims in one call; an empty context decides them without one.
@@ -195,7 +195,6 @@ class PromptedJudge(BatchingJudge):
             verdicts=[
                 verdict_of(item, claims=len(claims), chunks=len(context)) for item in reply.verdicts
             ],
-            tokens_used=usage.total_tokens,
             usage=usage,
         )
 
@@ -216,7 +215,6 @@ class PromptedJudge(BatchingJudge):
                 verdict_of(item, index=index, chunks=len(context))
                 for index, item in enumerate(statements)
             ],
-            tokens_used=usage.total_tokens,
             usage=usage,
         )
 
@@ -230,9 +228,4 @@ class PromptedJudge(BatchingJudge):
 
     async def _score(self, name: str, asked: Asked) -> JudgeResult:
         reply, usage = await self.ask(self._prompt(name, asked), ScoreReply)
-        return JudgeResult(
-            score=reply.score,
-            reasoning=reply.reasoning,
-            tokens_used=usage.total_tokens,
-            usage=usage,
-        )
+        return JudgeResult(score=reply.score, reasoning=reply.reasoning, usage=usage)

@@ -40,6 +40,7 @@ async def test_statements_are_found_and_graded_in_two_calls():
     found = [(each.index, each.statement, each.verdict) for each in graded.verdicts]
     assert found == [(0, "One.", "SUPPORTED"), (1, "Two.", "CONTRADICTED")]
     assert graded.usage == JudgeUsage(input_tokens=6, requests=2)
+    assert graded.tokens_used == 6
 
 
 @pytest.mark.parametrize(
