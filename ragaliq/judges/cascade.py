@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -60,7 +60,6 @@ class CascadeJudge(BatchingJudge):
         band: Instead of a share: escalate claims whose calibrated support is in `[low, high)`.
         audit: Share of the accepted claims the next judge is asked about too, 0 to 1.
         calibration: Of the first judge, or the file it is in; or give a `CalibratedJudge`.
-        seed: Draws the audit, by claim and context.
         least_agreement: Agreement on audited claims below which a warning is logged.
 
     Raises:
@@ -82,7 +81,6 @@ class CascadeJudge(BatchingJudge):
         band: tuple[float, float] | None = None,
         audit: float = 0.02,
         calibration: Calibration | str | Path | None = None,
-        seed: int = 0,
         least_agreement: float = 0.8,
     ) -> None:
         if escalate is not None and band is not None:
@@ -104,15 +102,18 @@ class CascadeJudge(BatchingJudge):
             "escalate": escalate,
             "band": band,
             "audit": audit,
-            "seed": seed,
             "least_agreement": least_agreement,
         }
         self.first = first if calibration is None else CalibratedJudge(first, calibration)
         self.second = self.with_stages(second, *more) if more else second
         self.screening = _screening(self.first, escalate=escalate, band=band)
-        self._audit, self._seed = audit, seed
+        self._audit = audit
         self._names = _stage_names(self.first, self.second)
-        self._agreement = _AgreementWindow(*self._names, least=least_agreement)
+        self._least_agreement, self._agreement_is_low = least_agreement, False
+        # Without a lock, which a fork could leave held: appending and copying are atomic.
+        self._was_escalated: deque[bool] = deque(maxlen=_WINDOW)
+        self._audits_agreed: deque[bool] = deque(maxlen=_WINDOW)
+        self._escalated_agreed: deque[bool] = deque(maxlen=_WINDOW)
         # No calibration speaks about relevance: the last judge scores it.
         self._last = last = more[-1] if more else second
         self.name = ">".join(self._names)
@@ -141,8 +142,22 @@ class CascadeJudge(BatchingJudge):
 
     def agreement(self) -> tuple[StageAgreement, ...]:
         """How far neighbouring judges agreed over the last claims, first pair first."""
+        routes, audits, escalated = map(
+            tuple, (self._was_escalated, self._audits_agreed, self._escalated_agreed)
+        )
+        first, second = self._names
+        own = StageAgreement(
+            first=first,
+            second=second,
+            claims=len(routes),
+            escalated_share=_share(routes),
+            audited=len(audits),
+            accepted_rate=_share(audits),
+            escalated=len(escalated),
+            escalated_rate=_share(escalated),
+        )
         rest = self.second.agreement() if isinstance(self.second, CascadeJudge) else ()
-        return (self._agreement.snapshot(), *rest)
+        return (own, *rest)
 
     def fingerprint(self) -> str:
         """Changes with the settings and with any of the judges."""
@@ -190,10 +205,10 @@ class CascadeJudge(BatchingJudge):
         left, verdicts = set(asked), []
         for position in range(len(claims)):
             ours, theirs = screened.get(position), decided.get(position)
-            agreed = None
+            self._was_escalated.append(position in escalated)
             if ours and theirs:
-                agreed = (ours.verdict == "SUPPORTED") == (theirs.verdict == "SUPPORTED")
-            self._agreement.add(escalated=position in escalated, agreed=agreed)
+                compared = self._escalated_agreed if position in escalated else self._audits_agreed
+                compared.append((ours.verdict == "SUPPORTED") == (theirs.verdict == "SUPPORTED"))
             verdict, name = (theirs, second) if position in left else (ours, first)
             if verdict is not None:
                 update = {
@@ -203,7 +218,8 @@ class CascadeJudge(BatchingJudge):
                     "tokens_used": 0,
                 }
                 verdicts.append(verdict.model_copy(update=update))
-        return VerdictsResult(verdicts=verdicts, usage=usage, tokens_used=usage.total_tokens)
+        self._warn_of_low_agreement()
+        return VerdictsResult(verdicts=verdicts, usage=usage)
 
     async def evaluate_relevance(self, query: str, response: str) -> JudgeResult:
         """As the last judge does."""
@@ -230,9 +246,28 @@ class CascadeJudge(BatchingJudge):
         chance = self.screening.chance(support, round(verdict.confidence, _DIGITS))
         return self._draw("tie", context, claim) >= chance
 
+    def _warn_of_low_agreement(self) -> None:
+        """Log a warning when agreement on accepted verdicts drops below the bound, once."""
+        audits = tuple(self._audits_agreed)
+        if len(audits) < _LEAST_AUDITED:
+            return
+        rate, was_low = sum(audits) / len(audits), self._agreement_is_low
+        self._agreement_is_low = rate < self._least_agreement
+        if self._agreement_is_low and not was_low:
+            first, second = self._names
+            logger.warning(
+                "%s agrees with only %.0f%% of the last %d audited verdicts taken from %s "
+                "(bound: %.0f%%); make a new calibration on recent claims, or escalate more",
+                second,
+                100 * rate,
+                len(audits),
+                first,
+                100 * self._least_agreement,
+            )
+
     def _draw(self, purpose: str, context: str, claim: str) -> float:
-        """A number in [0, 1) that depends on claim, context and seed alone."""
-        return int(digest_of(purpose, str(self._seed), context, claim), 16) / _DRAWS
+        """A number in [0, 1) that depends on claim and context alone."""
+        return int(digest_of(purpose, context, claim), 16) / _DRAWS
 
 
 def _stage_names(first: LLMJudge, second: LLMJudge) -> tuple[str, str]:
@@ -383,111 +418,34 @@ _LEAST_AUDITED = 30
 
 @dataclass(frozen=True, kw_only=True)
 class StageAgreement:
-    """How far two neighbouring judges of a cascade agreed over the last claims.
+    """How far two neighbouring judges of a cascade agreed over the last 1,000 claims of each kind.
 
     To agree is to call a claim supported, or not supported: which of CONTRADICTED and
-    NOT_ENOUGH_INFO it is, screens tell badly.
+    NOT_ENOUGH_INFO it is, screens tell badly. A share is None where there are no such claims.
 
     Attributes:
         first: The judge that screens.
         second: The judge that decides what is escalated.
         claims: Claims screened.
-        escalated_share: Share of them whose decision was left to the second judge, audits apart;
-            None where there are none.
+        escalated_share: Share of them whose decision was left to the second judge, audits apart.
         audited: Accepted verdicts that the second judge looked at all the same.
-        audited_agreed: Those of them it agreed with.
+        accepted_rate: Share of those that it agreed with.
         escalated: Escalated claims both judged.
-        escalated_agreed: Those of them on which they agreed.
+        escalated_rate: Share of those on which they agreed.
     """
 
     first: str
     second: str
-    claims: int = 0
-    escalated_share: float | None = None
-    audited: int = 0
-    audited_agreed: int = 0
-    escalated: int = 0
-    escalated_agreed: int = 0
-
-    @property
-    def accepted_rate(self) -> float | None:
-        """Share of accepted verdicts the second judge agrees with; None without audits."""
-        return self.audited_agreed / self.audited if self.audited else None
-
-    @property
-    def escalated_rate(self) -> float | None:
-        """Share of escalated claims on which both agree; None where there are none."""
-        return self.escalated_agreed / self.escalated if self.escalated else None
-
-    @property
-    def rate(self) -> float | None:
-        """Agreement over all claims: audited claims stand for all that were accepted.
-
-        None until every kind of claim there is has been judged twice.
-        """
-        share = self.escalated_share
-        if share is None:
-            return None
-        parts = ((share, self.escalated_rate), (1.0 - share, self.accepted_rate))
-        if any(weight and rate is None for weight, rate in parts):
-            return None
-        return sum(weight * (rate or 0.0) for weight, rate in parts)
+    claims: int
+    escalated_share: float | None
+    audited: int
+    accepted_rate: float | None
+    escalated: int
+    escalated_rate: float | None
 
 
-class _AgreementWindow:
-    """Counts agreement over the last 1,000 claims of each kind; safe on any thread.
-
-    When agreement on accepted verdicts drops below `least`, a warning is logged, once.
-    """
-
-    # Without a lock, which a fork could leave held: appending and copying are atomic.
-    def __init__(self, first: str, second: str, *, least: float) -> None:
-        self._first, self._second, self._least = first, second, least
-        self._is_low = False
-        self._routes: deque[bool] = deque(maxlen=_WINDOW)
-        self._audited: deque[bool] = deque(maxlen=_WINDOW)
-        self._escalated: deque[bool] = deque(maxlen=_WINDOW)
-
-    def add(self, *, escalated: bool, agreed: bool | None) -> None:
-        """A claim was screened; `agreed` is None where only one of the judges has judged it."""
-        self._routes.append(escalated)
-        if agreed is None:
-            return
-        if escalated:
-            self._escalated.append(agreed)
-            return
-        self._audited.append(agreed)
-        audited = tuple(self._audited)
-        if len(audited) < _LEAST_AUDITED:
-            return
-        rate, was_low = sum(audited) / len(audited), self._is_low
-        self._is_low = rate < self._least
-        if self._is_low and not was_low:
-            logger.warning(
-                "%s agrees with only %.0f%% of the last %d audited verdicts taken from %s "
-                "(bound: %.0f%%); make a new calibration on recent claims, or escalate more",
-                self._second,
-                100 * rate,
-                len(audited),
-                self._first,
-                100 * self._least,
-            )
-
-    def snapshot(self) -> StageAgreement:
-        """The counts now."""
-        routes, audited, escalated = (
-            tuple(kind) for kind in (self._routes, self._audited, self._escalated)
-        )
-        return StageAgreement(
-            first=self._first,
-            second=self._second,
-            claims=len(routes),
-            escalated_share=sum(routes) / len(routes) if routes else None,
-            audited=len(audited),
-            audited_agreed=sum(audited),
-            escalated=len(escalated),
-            escalated_agreed=sum(escalated),
-        )
+def _share(answers: Collection[bool]) -> float | None:
+    return sum(answers) / len(answers) if answers else None
 
 
 # --- Asking, whichever kind of judge it is ----------------------------------------------------

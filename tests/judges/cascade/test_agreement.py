@@ -5,7 +5,6 @@ import logging
 import pytest
 
 from ragaliq import CascadeJudge
-from ragaliq.judges import StageAgreement
 from ragaliq.testing import ScriptedJudge
 
 CONTEXT = ["A context."]
@@ -36,30 +35,14 @@ async def test_a_cascade_counts_what_both_judged(screen, claims, calibration):
     assert pair.escalated == round(pair.escalated_share * len(claims))
     assert 0 < pair.audited < len(claims) - pair.escalated
     assert pair.accepted_rate == 1.0
-    assert pair.rate == pytest.approx(1.0, abs=0.1)
+    assert pair.escalated_rate == pytest.approx(1.0, abs=0.1)
 
 
 async def test_contradicted_and_not_enough_information_agree(screen, better, calibration):
     judge = CascadeJudge(screen, better, escalate=1.0, calibration=calibration)
     await judge.verify_claims(["claim 0.1", "claim 0.9"], CONTEXT)
     (pair,) = judge.agreement()
-    assert (pair.escalated, pair.escalated_agreed) == (2, 1)
-    assert pair.rate == 0.5
-
-
-@pytest.mark.parametrize(("audited", "rate"), [(10, 0.4 * 0.5 + 0.6 * 0.9), (0, None)])
-def test_audited_claims_stand_for_all_accepted_ones(audited, rate):
-    pair = StageAgreement(
-        first="a",
-        second="b",
-        claims=100,
-        escalated_share=0.4,
-        audited=audited,
-        audited_agreed=audited * 9 // 10,
-        escalated=40,
-        escalated_agreed=20,
-    )
-    assert pair.rate == (rate and pytest.approx(rate))
+    assert (pair.escalated, pair.escalated_rate) == (2, 0.5)
 
 
 async def test_a_drop_is_logged_once_and_the_next_drop_again(audit, caplog):
@@ -69,7 +52,7 @@ async def test_a_drop_is_logged_once_and_the_next_drop_again(audit, caplog):
         assert caplog.messages == []
         await audit(100, agreed=False)
         assert len(caplog.messages) == 1
-        assert "better agrees with only 80% of the last 1000" in caplog.messages[0]
+        assert "better agrees with only 70% of the last 1000" in caplog.messages[0]
         await audit(1000, agreed=True)
         await audit(300, agreed=False)
     assert len(caplog.messages) == 2

@@ -65,8 +65,6 @@ async def test_a_share_of_the_accepted_is_audited_and_the_better_verdict_wins(
     assert len(audited) / len(claims) == pytest.approx(0.2, abs=0.1)
     assert {verdict.verdict for verdict in audited} == {"CONTRADICTED"}
     assert (await judge.verify_claims(claims, CONTEXT)).verdicts == reply.verdicts
-    other = CascadeJudge(screen, better, escalate=0.0, audit=0.2, calibration=calibration, seed=1)
-    assert deciders(await other.verify_claims(claims, CONTEXT)) != deciders(reply)
     elsewhere = await judge.verify_claims(claims, ["Another context."])
     assert deciders(elsewhere) != deciders(reply)
 
