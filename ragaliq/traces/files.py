@@ -63,10 +63,10 @@ def holds_traces(path: Path) -> bool:
     try:
         with _opened(path) as (_, start):
             form = _form_of(start)
+        if form == "parquet":
+            return _is_table_of_spans(path)
     except OSError:
         return False
-    if form == "parquet":
-        return _is_table_of_spans(path)
     # A log may begin in the middle of a line, or with what its program said before.
     value = _LINE_OF_JSON.search(start) if form == "json" else None
     return form != "json" or (

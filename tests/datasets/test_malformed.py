@@ -103,6 +103,7 @@ MALFORMED = {
     "tab.yaml": (b"-\tquery: a\n\tb: c\n", "it is not YAML"),
     "scalar.yaml": (b"secret", "holds a str, not a list of objects"),
     "text.parquet": (b"secret", "no Parquet file"),
+    "footer.parquet": (b"PAR1" + b"\xff" * 50 + b"\x32\0\0\0PAR1", "deserialize"),
     "plain.jsonl.gz": (GOOD, "no complete gzip file"),
     "table.xlsx": (b"PK\x03\x04", "workbooks are not read; save the table as CSV (UTF-8)"),
     "unknown.txt": (GOOD, "the name does not tell the format"),
