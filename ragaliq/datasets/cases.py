@@ -415,11 +415,7 @@ class CaseReader:
                 require_new(case.id, row.where, seen)
                 self.row = row.number
             except RowError as error:
-                if self._on_error == "raise":
-                    # Of a file whose first row is wrong, it may well be every row.
-                    way = "; --skip-bad-rows (on_error='skip') leaves such rows out"
-                    raise DatasetError(f"{self.path}, {error}{way if is_begun else ''}") from None
-                self._skip(error)
+                self._bad(error, is_first=not is_begun)
             else:
                 is_begun = True
                 yield case
@@ -442,7 +438,12 @@ class CaseReader:
         more = len(self.columns) - _SHOWN
         return f"{shown} and {more} more" if more > 0 else shown
 
-    def _skip(self, error: RowError) -> None:
+    def _bad(self, error: RowError, *, is_first: bool) -> None:
+        """Raise what is wrong with a part of the file, or count it."""
+        if self._on_error == "raise":
+            # Of a file that begins with a mistake, all may be one.
+            way = "" if is_first else "; --skip-bad-rows (on_error='skip') skips such parts"
+            raise DatasetError(f"{self.path}, {error}{way}") from None
         self.skipped += 1
         if len(self.skipped_rows) < _REMEMBERED:
             where, _, problem = str(error).partition(": ")

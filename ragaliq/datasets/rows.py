@@ -9,7 +9,6 @@ import io
 import json
 import re
 import zlib
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TextIO, cast
 
 from ragaliq.errors import ConfigurationError, DatasetError, RowError
-from ragaliq.traces.files import not_json
+from ragaliq.traces.files import not_json, parquet_rows, require_distinct
 
 
 class Row(NamedTuple):
@@ -158,7 +157,7 @@ def csv_rows(path: Path, encoding: str | None) -> Iterator[Row | RowError]:
             if len(header) == 1:  # neither a case nor a label fits into one
                 known = "a tab" if is_tsv else "commas, semicolons or tabs"
                 raise DatasetError(f"line 1: there is one column; put {known} between columns")
-            _require_distinct([name for name in header if name], "line 1: ")
+            require_distinct([name for name in header if name], "line 1: ")
             for cells in table:
                 number += bool(cells)
                 if any(cell.strip() for cell in cells):
@@ -176,12 +175,6 @@ def _lines(file: TextIO) -> Iterator[str]:
             yield _require_decoded(line, file, f"line {number}")
         except RowError as error:  # what follows in the table has no known place
             raise DatasetError(f"{error} (in Excel: CSV UTF-8)") from None
-
-
-def _require_distinct(names: Sequence[str], where: str = "") -> None:
-    for name, count in Counter(names).items():
-        if count > 1:
-            raise DatasetError(f"{where}two columns are called {name[:40]!r}; rename one")
 
 
 def _csv_row(header: Sequence[str], cells: Sequence[str], number: int, line: int) -> Row | RowError:
@@ -305,37 +298,13 @@ def jsonl_rows(path: Path, encoding: str | None) -> Iterator[Row | RowError]:
                     yield fault(where, f"it holds a {type(value).__name__}, not an object")
 
 
-# Parquet tables, read batch by batch.
-
-_BATCH_ROWS = 1024
+# Parquet tables.
 
 
-def parquet_rows(path: Path, _: str | None) -> Iterator[Row | RowError]:
+def table_rows(path: Path, _: str | None) -> Iterator[Row | RowError]:
     """The rows of a table."""
-    try:
-        import pyarrow as pa
-        from pyarrow import parquet
-    except ImportError:
-        raise ConfigurationError(
-            "reading Parquet needs pyarrow: pip install 'ragaliq[parquet]'"
-        ) from None
-    number = 0
-    try:
-        with parquet.ParquetFile(path) as table:
-            _require_distinct(table.schema_arrow.names)
-            for batch in table.iter_batches(batch_size=_BATCH_ROWS):
-                for data in batch.to_pylist():
-                    number += 1
-                    yield Row(f"row {number}", data, number)
-    except pa.ArrowException as error:
-        raise DatasetError(
-            f"it is no Parquet file that can be read ({type(error).__name__})"
-        ) from None
-    except (ValueError, OverflowError) as error:
-        # A text that is not UTF-8, or a date beyond Python's.
-        raise DatasetError(
-            f"after row {number}: a value cannot be read ({type(error).__name__})"
-        ) from None
+    for number, data in parquet_rows(path):
+        yield Row(f"row {number}", data, number)
 
 
 # YAML: a list of mappings, read without tags and without aliases.
@@ -397,7 +366,7 @@ _READERS: dict[str, Callable[[Path, str | None], Iterator[Row | RowError]]] = {
     "jsonl": jsonl_rows,
     "csv": csv_rows,
     "yaml": yaml_rows,
-    "parquet": parquet_rows,
+    "parquet": table_rows,
 }
 _SUFFIXES: dict[str, Format] = {
     ".json": "json",

@@ -11,8 +11,7 @@ from pydantic import ValidationError
 from ragaliq.capture.conversation import Conversations
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.datasets.cases import CaseReader, OnError
-from ragaliq.datasets.rows import fault
-from ragaliq.errors import ConfigurationError, DatasetError
+from ragaliq.errors import ConfigurationError, DatasetError, RowError
 from ragaliq.traces import (
     AttributeNames,
     SpanRule,
@@ -22,7 +21,7 @@ from ragaliq.traces import (
     cases_of_trace,
 )
 from ragaliq.traces.cases import REASONS, case_of
-from ragaliq.traces.files import SpanProblem, TraceGroups, spans_in
+from ragaliq.traces.files import TraceGroups, spans_in
 
 _MOST_REMEMBERED = 64 * 2**20
 """Characters of texts that were fetched."""
@@ -124,31 +123,13 @@ class TraceReader(CaseReader):
 
     def _traces(self) -> Iterator[list[TraceSpan]]:
         groups = TraceGroups()
-        try:
-            for each in spans_in(self.path):
-                if isinstance(each, SpanProblem):
-                    self._bad(each)
-                else:
-                    yield from groups.add(each)
-                    self.late_spans = groups.late
-        except DatasetError as error:
-            self._broken_off(error, groups)
-        except OSError as error:
-            raise DatasetError(f"{self.path}: {error.strerror or error}") from None
+        for each in spans_in(self.path):
+            if isinstance(each, RowError):
+                self._bad(each, is_first=not groups.spans)
+            else:
+                yield from groups.add(each)
+                self.late_spans = groups.late
         yield from groups.rest()
-
-    def _broken_off(self, error: DatasetError, groups: TraceGroups) -> None:
-        """Behind this, nothing of the file can be read; what was read may do all the same."""
-        if str(error).startswith(str(self.path)):
-            raise error
-        if self._on_error == "raise" or not groups.spans:
-            raise DatasetError(f"{self.path}: {error}") from None
-        self._skip(fault("the rest of the file", str(error)))
-
-    def _bad(self, problem: SpanProblem) -> None:
-        if self._on_error == "raise":
-            raise DatasetError(f"{self.path}: {problem.where}: {problem.problem}")
-        self._skip(fault(problem.where, problem.problem))
 
     def _built(self, traced: TracedCase) -> RAGTestCase | None:
         try:

@@ -14,16 +14,16 @@ import json
 import math
 import re
 import zlib
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 from sys import getsizeof
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
-from ragaliq.errors import ConfigurationError, DatasetError
+from ragaliq.errors import ConfigurationError, DatasetError, RowError
 from ragaliq.traces.conventions import KIND, LLAMA_INDEX_SCOPE
 from ragaliq.traces.span import SpanEvent, TraceSpan
 
@@ -35,6 +35,7 @@ MAX_MESSAGE_BYTES = 256 * 1024 * 1024
 """A longer message is not an export request; reading it might take all memory."""
 
 _START = 65_536
+_BROKEN_GZIP = (gzip.BadGzipFile, EOFError, zlib.error)
 _GZIP, _PARQUET, _ZSTD = b"\x1f\x8b", b"PAR1", b"\x28\xb5\x2f\xfd"
 _JSON = re.compile(rb"[\xef\xbb\xbf\s]*[{\[]\s*[\"{}\[\]]")
 _NEVER_IN_TEXT = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f]")
@@ -42,13 +43,6 @@ _LINE_OF_JSON = re.compile(rb"^[\xef\xbb\xbf \t]*[{\[]", re.MULTILINE)
 _TELLING = re.compile(
     rb'"resource_?[sS]pans"\s*:|"context\.trace_id"\s*:|"context"\s*:\s*\{[^{}]*"trace_id"\s*:'
 )
-
-
-class SpanProblem(NamedTuple):
-    """A part of a file that cannot be read: where it is, and why, without any of its text."""
-
-    where: str
-    problem: str
 
 
 class _BadSpanError(ValueError):
@@ -74,46 +68,53 @@ def holds_traces(path: Path) -> bool:
     )
 
 
-def spans_in(path: Path) -> Iterator[TraceSpan | SpanProblem]:
-    """The spans of a file; a part that cannot be read comes as a problem, and others follow.
+def spans_in(path: Path) -> Iterator[TraceSpan | RowError]:
+    """The spans of a file; a part that cannot be read comes as its error, and others follow.
+
+    So does the rest of a file that breaks off behind spans that can be read.
 
     Raises:
         ConfigurationError: A library is missing that reads this kind of file.
-        DatasetError: The file as a whole cannot be read.
-        OSError: The system cannot read it.
+        DatasetError: Nothing of the file can be read.
     """
-    with _opened(path) as (file, start):
-        try:
-            form = _form_of(start)
-            if form == "zstd":
-                raise DatasetError("it is compressed with zstd; unpack it, or pack it with gzip")
-            if form == "parquet":
-                found = _table_spans(path)
-            else:
-                is_json = form == "json"
-                found = _json_file_spans(file) if is_json else _protobuf_spans(file, form)
-            for where, each in found:
-                yield each if isinstance(each, TraceSpan) else SpanProblem(where, str(each))
-        except (gzip.BadGzipFile, zlib.error, EOFError) as error:
-            raise DatasetError(f"it is not a complete gzip file ({type(error).__name__})") from None
+    has_spans = False
+    try:
+        with _opened(path) as (file, start):
+            for where, each in _found_in(path, file, _form_of(start)):
+                has_spans = has_spans or isinstance(each, TraceSpan)
+                yield each if isinstance(each, TraceSpan) else RowError(f"{where}: {each}")
+    except DatasetError as error:
+        if not has_spans:
+            raise DatasetError(f"{path}: {error}") from None
+        yield RowError(f"the rest of the file: {error}")
+    except OSError as error:
+        raise DatasetError(f"{path}: {error.strerror or error}") from None
+
+
+def _found_in(path: Path, file: io.BufferedReader, form: str) -> _Found:
+    if form == "zstd":
+        raise DatasetError("it is compressed with zstd; unpack it, or pack it with gzip")
+    if form == "parquet":
+        return ((f"row {number}", _row_span(row)) for number, row in parquet_rows(path))
+    return _json_file_spans(file) if form == "json" else _protobuf_spans(file, form)
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[io.BufferedReader, bytes]]:
     """A file, unpacked, and its beginning, or as much of that as there is where it breaks off."""
-    with path.open("rb") as packed, ExitStack() as stack:
-        is_gzip = packed.read(2) == _GZIP
-        packed.seek(0)
-        file = (
-            cast("io.BufferedReader", stack.enter_context(gzip.open(packed))) if is_gzip else packed
-        )
-        start = b""
-        with suppress(gzip.BadGzipFile, EOFError, zlib.error):
+    with (
+        path.open("rb") as packed,
+        gzip.open(packed) if packed.peek(2)[:2] == _GZIP else nullcontext(packed) as opened,
+    ):
+        file, start = cast("io.BufferedReader", opened), b""
+        with suppress(*_BROKEN_GZIP):
             while len(start) < _START and (more := file.read1(_START - len(start))):
                 start += more
-        with suppress(gzip.BadGzipFile, EOFError, zlib.error):
-            file.seek(0)
-        yield file, start
+        file.seek(0)
+        try:
+            yield file, start
+        except _BROKEN_GZIP as error:
+            raise DatasetError(f"it is not a complete gzip file ({type(error).__name__})") from None
 
 
 def _form_of(start: bytes) -> str:
@@ -601,21 +602,38 @@ def _is_table_of_spans(path: Path) -> bool:
         return False
 
 
-def _table_spans(path: Path) -> _Found:
+def parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The rows of a Parquet table with their numbers, from 1; a batch is in memory at a time."""
     try:
         from pyarrow import ArrowException, parquet
     except ImportError:
         raise ConfigurationError(
             "reading Parquet needs pyarrow: pip install 'ragaliq[parquet]'"
         ) from None
+    number = 0
     try:
         with parquet.ParquetFile(path) as table:
-            batches = table.iter_batches(batch_size=_BATCH_ROWS)
-            rows = (row for batch in batches for row in batch.to_pylist())
-            for number, row in enumerate(rows, start=1):
-                yield f"row {number}", _row_span(row)
-    except (ArrowException, ValueError, OverflowError) as error:
-        raise DatasetError(f"it cannot be read as Parquet ({type(error).__name__})") from None
+            require_distinct(table.schema_arrow.names)
+            for batch in table.iter_batches(batch_size=_BATCH_ROWS):
+                for row in batch.to_pylist():
+                    number += 1
+                    yield number, row
+    except ArrowException as error:
+        raise DatasetError(
+            f"it is no Parquet file that can be read ({type(error).__name__})"
+        ) from None
+    except (ValueError, OverflowError) as error:
+        # A text that is not UTF-8, or a date beyond Python's.
+        raise DatasetError(
+            f"after row {number}: a value cannot be read ({type(error).__name__})"
+        ) from None
+
+
+def require_distinct(names: Sequence[str], where: str = "") -> None:
+    """Refuse a table of which two columns have the same name."""
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise DatasetError(f"{where}two columns are called {name[:40]!r}; rename one")
 
 
 # --- putting traces together ----------------------------------------------------------------------
