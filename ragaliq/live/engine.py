@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 import inspect
 import logging
-import os
 import threading
 import time
 import weakref
@@ -19,7 +18,6 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextvars import Context
 from dataclasses import replace
-from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -41,7 +39,6 @@ from ragaliq.live.sampling import Choice
 from ragaliq.live.stats import MonitorStats, Tally
 from ragaliq.scoring.scorer import Scorer
 from ragaliq.telemetry.names import Outcome
-from ragaliq.telemetry.providers import service_version
 
 if TYPE_CHECKING:
     from ragaliq.live.monitor import Monitor
@@ -60,7 +57,6 @@ _UNNOTICED = 2.0
 _MANY = 3
 _COMPLAINTS = Complaints(logger)
 _ENGINES: weakref.WeakSet[Engine] = weakref.WeakSet()
-_VARIABLES = ("RAGALIQ_", "OTEL_", "ANTHROPIC_", "OPENAI_")
 
 
 class Engine:
@@ -117,7 +113,7 @@ class Engine:
         self._scorer, self.sampler = scorer, sampler
         self.evaluators, self.judge = scorer.evaluators, scorer.judge
         self.emitter, self.sinks = scorer.emitter, scorer.sinks
-        self._made_with = {**made_with, "environment": _environment()}
+        self._made_with = made_with
         self._conversations = Conversations()
         # Workers elsewhere may look at them.
         self._keeps_turns = not isinstance(scorer, Scorer) or any(
@@ -131,7 +127,8 @@ class Engine:
         self.monitors: weakref.WeakSet[Monitor] = weakref.WeakSet()
         self._start()
         watch_process(self)
-        if sum(each.is_running and bool(each.monitors) for each in _ENGINES) >= _MANY - 1:
+        at_work = (each for each in _ENGINES if each._thread.running and each.monitors)
+        if sum(1 for _ in at_work) >= _MANY - 1:
             _COMPLAINTS.once(
                 "many monitors",
                 f"{_MANY} monitors with different arguments are alive, each with threads and "
@@ -142,14 +139,13 @@ class Engine:
     def _start(self) -> None:
         """What each process has for itself."""
         self._thread = LoopThread("ragaliq-worker")
-        self._loop: asyncio.AbstractEventLoop | None = None
         # Re-entrant: the garbage collector may end a run on this thread. Where nobody is notified
         # the lock alone is taken, which costs a request less.
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
         max_runs, max_bytes = self._queue_bounds
         self._queue = RunQueue(max_runs=max_runs, max_bytes=max_bytes)
-        self._lanes: dict[asyncio.Task[None], OpenRun | None] = {}
+        self._working: dict[asyncio.Task[None], OpenRun] = {}
         self._is_woken = self._is_stopped = False
         self._complaints = Complaints(logger)
         self._reporter: _Reporter | None = None
@@ -180,28 +176,22 @@ class Engine:
             is_closed = run.tally.is_closed or self._is_stopped
             if not is_closed:
                 # First: where there is no thread nothing may be queued.
-                loop = self._started()
+                loop = self._thread.loop()
                 displaced = self._queue.put(run)
-                # The loop is woken only for a new lane: a busy lane takes the next by itself.
-                is_lane_free = not self._is_woken and len(self._lanes) < self._concurrency
-                if displaced is not None and is_lane_free:
+                # Where enough runs are being judged, the end of one begins the next.
+                is_idle = not self._is_woken and len(self._working) < self._concurrency
+                if displaced is not None and is_idle:
+                    if self._reporter is not None:
+                        self._reporter.prepare()
                     # Not in the request's context: with a framework's callbacks in it, what the
                     # judge asks and is told would be handed to the application, or its user.
-                    loop.call_soon_threadsafe(self._open_lanes, context=Context())
+                    loop.call_soon_threadsafe(self._begin_judging, context=Context())
                     self._is_woken = True
         if displaced is None:
             run.end("shutdown" if is_closed else "queue_full")
         elif displaced:
             self._drop(displaced, "queue_full")
         return displaced is not None
-
-    def _started(self) -> asyncio.AbstractEventLoop:
-        loop = self._thread.loop()
-        if loop is not self._loop:
-            self._loop = loop
-            if self._reporter is not None:
-                self._reporter.prepare()
-        return loop
 
     def sweep_later(self, delay: float, sweepable: Sweepable) -> bool:
         """Sweep something once, in `delay` seconds or sooner; False when it will not be done.
@@ -215,7 +205,7 @@ class Engine:
                 return False
             if self._next_sweep is None or at < self._next_sweep:
                 try:
-                    loop = self._started()
+                    loop = self._thread.loop()
                 except RuntimeError:
                     return False
                 # Weak, or the timer would keep a forgotten monitor's thread for so long.
@@ -232,26 +222,9 @@ class Engine:
     @property
     def is_own_thread(self) -> bool:
         """Whether the caller runs on one of the engine's threads: waiting would be for itself."""
-        if threading.get_ident() == self._thread.ident:
+        if self._thread.is_current:
             return True
         return self._reporter is not None and self._reporter.is_own_thread
-
-    @property
-    def enqueues(self) -> bool:
-        """Whether runs are judged by workers elsewhere, so that no result comes back here."""
-        return isinstance(self._scorer, Enqueueing)
-
-    def was_made_with(self, wanted: Mapping[str, object]) -> bool:
-        """Whether it was made with these arguments, and still takes runs."""
-        try:
-            return not self._is_stopped and bool(self._made_with == wanted)
-        except Exception:  # noqa: BLE001 - a judge of the application's may compare as it likes
-            return False
-
-    @property
-    def is_running(self) -> bool:
-        """Whether its thread runs."""
-        return self._thread.ident is not None
 
     @property
     def size(self) -> int:
@@ -323,9 +296,8 @@ class Engine:
             for books in closing:
                 books.is_given_up = True
         self._drop(left, "shutdown")
-        if not finished and is_first and self._loop is not None:
-            with contextlib.suppress(RuntimeError):  # closed already
-                self._loop.call_soon_threadsafe(self._cancel_lanes, tally)
+        if not finished and is_first:
+            self._on_loop(self._cancel, tally)
             # A moment for cancelled evaluations to count themselves and release their connections.
             self._wait(max(0.5, deadline - time.monotonic()), tally, whatever=True)
         with self._lock:
@@ -335,7 +307,7 @@ class Engine:
             return self.sinks.flush(max(0.25, deadline - time.monotonic())) and finished
         self.sampler.close()
         # A judge that still blocks the thread is not worth a longer wait.
-        self._thread.stop(self._scorer.aclose, timeout=1.0 if finished else 0.25)
+        self._thread.stop(1.0 if finished else 0.25, self._scorer.aclose)
         if self._reporter is not None:
             self._reporter.stop()
         # A write to a disk has its chance even when the judge took all the time there was.
@@ -409,11 +381,6 @@ class Engine:
         self.emitter.watch(self, monitor.tally, owner=monitor)
         return True
 
-    @cached_property
-    def release(self) -> str:
-        """The application's `service.version`, as of the first run that is evaluated."""
-        return service_version(self.emitter.options)
-
     @property
     def _is_unused(self) -> bool:
         return all(each.tally.is_closed for each in self.monitors)
@@ -429,8 +396,7 @@ class Engine:
 
     def _undone(self, tally: Tally | None) -> Iterator[OpenRun]:
         with self._lock:
-            working = [run for run in self._lanes.values() if run is not None]
-            runs = [*self._queue, *working]
+            runs = [*self._queue, *self._working.values()]
         return (run for run in runs if tally is None or run.tally is tally)
 
     def _wait(self, timeout: float, tally: Tally | None, *, whatever: bool = False) -> bool:
@@ -440,17 +406,14 @@ class Engine:
             left = list(self._undone(tally))
             if tally is not None and tally.is_given_up and not whatever:
                 timeout = 0.0
-            if self._queue and self._loop is not None and not self._lanes:
+            if self._queue and not self._working:
                 # The thread that queued the run may have been interrupted before it woke the loop.
-                with contextlib.suppress(RuntimeError):  # closed already
-                    self._loop.call_soon_threadsafe(self._open_lanes, context=Context())
+                self._on_loop(self._begin_judging)
 
             def is_done() -> bool:
                 while left and left[-1].is_done:
                     left.pop()
-                # Lanes without a run are about to end, and hold what they worked with.
-                is_idle = not self._queue and not any(self._lanes.values())
-                return not left and not (is_idle and self._lanes)
+                return not left
 
             return wait_for(self._changed, is_done, timeout)
 
@@ -463,48 +426,41 @@ class Engine:
 
     # --- on the worker's thread ---------------------------------------------------------------
 
-    def _open_lanes(self) -> None:
+    def _on_loop(self, call: Callable[..., object], *given: object) -> None:
+        """Have something called on the worker's thread, where it runs."""
+        if (loop := self._thread.running) is not None:
+            with contextlib.suppress(RuntimeError):  # closed already
+                loop.call_soon_threadsafe(call, *given, context=Context())
+
+    def _begin_judging(self) -> None:
+        """Begin with as many runs as may be judged at the same time."""
         with self._lock:
             self._is_woken = False
-            for _ in range(min(len(self._queue), self._concurrency - len(self._lanes))):
-                lane = asyncio.ensure_future(self._drain())
-                self._lanes[lane] = None
-                lane.add_done_callback(self._lane_ended)
+            while len(self._working) < self._concurrency and (run := self._queue.take()):
+                task = asyncio.ensure_future(self._work(run))
+                self._working[task] = run
+                task.add_done_callback(self._ended)
 
-    def _lane_ended(self, lane: asyncio.Task[None]) -> None:
-        if not lane.cancelled():
+    async def _work(self, run: OpenRun) -> None:
+        evaluation = await self._judge(run)
+        if evaluation is not None and self._reporter is not None:
+            await self._reporter.report(evaluation, run.tally)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled():
             # Asked for, or asyncio would log what was raised, the application's text included.
-            lane.exception()
+            task.exception()
         with self._changed:
-            del self._lanes[lane]
-            # A run may have been queued after the lane found nothing and before it ended.
-            self._open_lanes()
+            run = self._working.pop(task)
+            run.end("shutdown")  # does nothing unless it was cancelled before its first step
+            run.is_done = True
+            self._begin_judging()
             self._changed.notify_all()
 
-    def _cancel_lanes(self, tally: Tally | None) -> None:
-        for lane, run in list(self._lanes.items()):
-            if run is not None and (tally is None or run.tally is tally):
-                lane.cancel()
-
-    async def _drain(self) -> None:
-        lane = asyncio.current_task()
-        assert lane is not None  # noqa: S101 - it runs
-        while True:
-            with self._lock:
-                run = self._queue.take()
-                self._lanes[lane] = run
-            if run is None:
-                return
-            try:
-                evaluation = await self._judge(run)
-                if evaluation is not None and self._reporter is not None:
-                    await self._reporter.report(evaluation, run.tally)
-            finally:
-                with self._changed:
-                    self._lanes[lane] = None
-                    run.is_done = True
-                    self._changed.notify_all()
-            del run
+    def _cancel(self, tally: Tally | None) -> None:
+        for task, run in self._working.items():
+            if tally is None or run.tally is tally:
+                task.cancel()
 
     def _say_if_none_scored(self, tally: Tally) -> None:
         found = tally.none_scored()
@@ -586,13 +542,12 @@ class Engine:
 
 
 def living_engine(made_with: Mapping[str, object]) -> Engine | None:
-    """The engine at work that was made with equal arguments in an equal environment."""
-    wanted = {**made_with, "environment": _environment()}
-    return next((each for each in list(_ENGINES) if each.was_made_with(wanted)), None)
-
-
-def _environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name.startswith(_VARIABLES)}
+    """The engine that was made with equal arguments and still takes runs."""
+    for engine in list(_ENGINES):
+        with contextlib.suppress(Exception):  # a judge of the application's may compare as it likes
+            if not engine._is_stopped and engine._made_with == made_with:
+                return engine
+    return None
 
 
 class RunQueue:
@@ -687,7 +642,7 @@ class _Reporter:
     @property
     def is_own_thread(self) -> bool:
         """Whether the caller is the user's function."""
-        return threading.get_ident() in (self._calls.ident, self._coroutines.ident)
+        return self._calls.is_current or self._coroutines.is_current
 
     async def report(self, result: Evaluation, tally: Tally) -> None:
         """Call the function and wait for its end; counts what goes wrong."""
@@ -716,8 +671,8 @@ class _Reporter:
 
     def stop(self) -> None:
         """End the threads; a function that blocks one is left behind."""
-        self._coroutines.stop(_nothing, timeout=0.25)
-        self._calls.stop(timeout=0.25)
+        self._coroutines.stop(0.25)
+        self._calls.stop(0.25)
 
     def _call(self, result: Evaluation) -> object:
         self._blocked_since = time.monotonic()
@@ -731,7 +686,3 @@ class _Reporter:
 async def _finish(outcome: Awaitable[object]) -> None:
     with suppress():
         await outcome
-
-
-async def _nothing() -> None:
-    """The last piece of work of a thread that has none."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from types import TracebackType
@@ -49,6 +50,7 @@ logger = logging.getLogger(__name__)
 _COMPLAINTS = Complaints(logger)
 
 _DEFAULT_TIMEOUT = 30.0
+_VARIABLES = ("RAGALIQ_", "OTEL_", "ANTHROPIC_", "OPENAI_")
 _REQUESTED = Choice(reason="requested")
 _UNDECIDED = Decision(0.0, None, None)
 
@@ -163,6 +165,9 @@ class Monitor:
         given = {name: value for name, value in locals().items() if name != "self"}
         given["evaluators"] = evaluators = _listed(evaluators)
         given["sinks"] = sinks = _listed(sinks)
+        given["environment"] = {
+            name: value for name, value in os.environ.items() if name.startswith(_VARIABLES)
+        }
         settings = read_settings()
         self._is_enabled = settings.enabled if enabled is None else enabled
         self.tally = Tally()
@@ -484,7 +489,7 @@ class Monitor:
         """Have a run judged that somebody waits for."""
         if not self._is_enabled:
             raise NotEvaluated("disabled")
-        if self._engine.enqueues:
+        if self.judge is None:
             raise ConfigurationError(
                 "this monitor's runs are judged by workers elsewhere: results do not come back to "
                 "be waited for; use a monitor with executor='thread' or 'process'"

@@ -23,6 +23,7 @@ from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import BudgetExceeded, EvaluationTimeout, NotEvaluated, RagaliqError
 from ragaliq.live.stats import Tally
 from ragaliq.telemetry.names import Outcome
+from ragaliq.telemetry.providers import service_version
 
 if TYPE_CHECKING:
     from ragaliq.live.engine import Engine
@@ -203,7 +204,7 @@ class OpenRun:
             session_id=self.session_id,
             response_id=self.response_id,
             ended_at=self.ended_at,
-            release=self._engine.release,
+            release=service_version(self._engine.emitter.options),
         )
 
 

@@ -383,7 +383,7 @@ class RagaliqSpanProcessor(SpanProcessor):
 
     def hand_over_ended(self) -> bool:
         """Read every unit that has ended, without grace; False where that takes too long."""
-        if threading.get_ident() == self._reader.ident:
+        if self._reader.is_current:
             return False  # the application's own function asks, and would wait for itself
         with self._asked:
             self._asked_at = asked = time.monotonic()

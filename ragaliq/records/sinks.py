@@ -381,7 +381,7 @@ class SinkLane:
             self._changed.notify_all()
         for entry in left:
             entry.conclude("dropped")
-        self._thread.stop(self._end, 1.0 if finished else 0.25)
+        self._thread.stop(1.0 if finished else 0.25, self._end)
         return finished
 
     def stats(self) -> SinkStats:
@@ -391,7 +391,7 @@ class SinkLane:
             return SinkStats(**counts, pending=self._pending(), errors=dict(self._errors))
 
     def _wait(self, timeout: float) -> bool:
-        if threading.get_ident() == self._thread.ident:
+        if self._thread.is_current:
             return False
         with self._changed:
             return wait_for(self._changed, lambda: self._pending() == 0, timeout)

@@ -68,8 +68,8 @@ class Variant:
 
     def _worker_seconds(self):
         """Processor time of the worker's thread: nearly all of it with the interpreter's lock."""
-        ident = self.monitor and self.monitor._engine._thread.ident
-        return time.clock_gettime(time.pthread_getcpuclockid(ident)) if ident else 0.0
+        thread = self.monitor and self.monitor._engine._thread._thread
+        return time.clock_gettime(time.pthread_getcpuclockid(thread.ident)) if thread else 0.0
 
 
 async def requests(chain, callbacks):

@@ -4,6 +4,7 @@ import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
@@ -44,20 +45,16 @@ def test_a_synchronous_call_inside_another_is_refused_instead_of_hanging():
 
 def test_a_stopped_thread_has_run_its_last_piece_of_work():
     thread, ran = LoopThread("test"), []
-    assert thread.ident is None
+    assert thread.running is None
 
     async def last():
-        ran.append(thread.ident is not None)
+        ran.append(thread.is_current)
 
     thread.loop()
     for _ in range(2):
-        thread.stop(last, timeout=5.0)
+        thread.stop(5.0, last)
         assert ran == [True]
-        assert thread.ident is None
-
-
-async def nothing():
-    pass
+        assert thread.running is None
 
 
 def test_a_loop_that_is_stopped_twice_ends_its_tasks_and_is_closed():
@@ -73,7 +70,7 @@ def test_a_loop_that_is_stopped_twice_ends_its_tasks_and_is_closed():
             ended.append(True)
 
     asyncio.run_coroutine_threadsafe(ends_slowly(), loop)
-    thread.stop(nothing, timeout=5.0)
+    thread.stop(5.0, partial(asyncio.sleep, 0))
     assert ended == [True]
     assert loop.is_closed()
 
@@ -88,7 +85,7 @@ def test_stopping_from_two_threads_at_once_is_harmless():
         await asyncio.sleep(0.01)
 
     with ThreadPoolExecutor(4) as pool:
-        for stopping in [pool.submit(thread.stop, last, 5.0) for _ in range(4)]:
+        for stopping in [pool.submit(thread.stop, 5.0, last) for _ in range(4)]:
             stopping.result(10.0)
     assert ran == [True]
 

@@ -6,6 +6,8 @@ from ragaliq import Passage, Sampling
 from ragaliq.live.run import OpenRun
 from ragaliq.live.sampler import Sampler
 from ragaliq.live.stats import Tally
+from ragaliq.telemetry.content import ContentPolicy
+from ragaliq.telemetry.emit import Emitter
 from run_logs import ended_run
 
 
@@ -21,7 +23,7 @@ class RecordingEngine:
     """Takes runs as an engine does, and keeps them."""
 
     inline = None
-    release = ""
+    emitter = Emitter(ContentPolicy())
 
     def __init__(self, sampler):
         self.sampler, self.tally, self.taken = sampler, Tally(), []
