@@ -447,12 +447,13 @@ class Engine:
             await self._reporter.report(evaluation, run.tally)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        if not task.cancelled():
-            # Asked for, or asyncio would log what was raised, the application's text included.
-            task.exception()
         with self._changed:
             run = self._working.pop(task)
-            run.end("shutdown")  # does nothing unless it was cancelled before its first step
+            if task.cancelled():
+                run.end("shutdown")  # where its first step never came, nothing else counts it
+            else:
+                # Asked for, or asyncio would log what was raised, the application's text included.
+                task.exception()
             run.is_done = True
             self._begin_judging()
             self._changed.notify_all()

@@ -52,7 +52,7 @@ _COMPLAINTS = Complaints(logger)
 _DEFAULT_TIMEOUT = 30.0
 _VARIABLES = ("RAGALIQ_", "OTEL_", "ANTHROPIC_", "OPENAI_")
 _REQUESTED = Choice(reason="requested")
-_UNDECIDED = Decision(0.0, None, None)
+_UNDECIDED = Decision(0.0, None)
 
 
 class RunDetails(TypedDict, total=False):
@@ -501,7 +501,7 @@ class Monitor:
             self._engine,
             self.tally,
             details.get("run_id") or uuid4().hex,
-            Decision(0.0, None, _REQUESTED),
+            Decision(0.0, _REQUESTED),
             pipeline=details.get("pipeline", ""),
             framework=details.get("framework", ""),
             receipt=receipt,

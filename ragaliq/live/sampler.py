@@ -49,6 +49,18 @@ _MINUTE = 60.0
 _ENOUGH = 5  # runs with passages and without a score
 
 
+class Decision(NamedTuple):
+    """What is known at a run's start about whether it will be evaluated.
+
+    Attributes:
+        position: The run's number.
+        choice: The decision, where none has to wait for the end of the run.
+    """
+
+    position: float
+    choice: Choice | None
+
+
 class _Rates:
     """The rates of all metrics in one pipeline.
 
@@ -74,21 +86,7 @@ class _Rates:
         if self.highest == lowest > 0:
             self.shared = Choice(probability=self.highest, metrics=self.by_metric)
         self.is_certain = not self.highest or lowest == 1.0
-        self.certainty = Decision(0.0, self, self.shared) if self.shared else None
-
-
-class Decision(NamedTuple):
-    """What is known at a run's start about whether it will be evaluated.
-
-    Attributes:
-        position: The run's number.
-        rates: The rates in its pipeline.
-        choice: The decision, where none has to wait for the end of the run.
-    """
-
-    position: float
-    rates: _Rates | None
-    choice: Choice | None
+        self.certainty = Decision(0.0, self.shared) if self.shared else None
 
 
 class _Held(NamedTuple):
@@ -181,15 +179,15 @@ class Sampler:
         at = position(sampling_key(run_id))
         if self._rules:
             is_in_reach = at < max(rates.highest, self._reach)
-            return Decision(at, rates, None) if is_in_reach else None
+            return Decision(at, None) if is_in_reach else None
         if is_plain and at >= rates.highest:
             return None  # most runs of most applications end here
-        choice = self._choose(at, rates, ())
-        return None if choice is None else Decision(at, rates, choice)
+        choice = self._choose(at, pipeline, ())
+        return None if choice is None else Decision(at, choice)
 
     def settle(self, run: OpenRun) -> Choice | None:
         """The choice about a finished run; one that is not chosen is held for feedback or ended."""
-        at, rates, _ = run.decision
+        at = run.decision.position
         finished = FinishedRun(
             case=run.case, run_id=run.run_id, pipeline=run.pipeline, session_id=run.session_id
         )
@@ -201,7 +199,7 @@ class Sampler:
             # Something from outside, such as Ctrl-C, while a rule was asked: not ours to stop.
             run.end("incomplete_run", "interrupted")
             raise
-        choice = self._choose(at, rates, matched)
+        choice = self._choose(at, run.pipeline, matched)
         if choice is None:
             if self._feedback is None or at >= self._feedback.probability:
                 run.end("sampled_out")
@@ -230,7 +228,7 @@ class Sampler:
             found = [self._pop(name)] if name in self._held else self._pop_trace(name)
         chosen = []
         for run, rules, _ in found:
-            choice = self._choose(run.decision.position, run.decision.rates, (rule,))
+            choice = self._choose(run.decision.position, run.pipeline, (rule,))
             if choice is None:
                 run.end("sampled_out")
                 continue
@@ -257,10 +255,8 @@ class Sampler:
 
     # --- choosing -----------------------------------------------------------------------------
 
-    def _choose(
-        self, at: float, rates: _Rates | None, matched: Sequence[SamplingRule]
-    ) -> Choice | None:
-        rates = rates or self._others
+    def _choose(self, at: float, pipeline: str, matched: Sequence[SamplingRule]) -> Choice | None:
+        rates = self._pipelines.get(pipeline, self._others)
         ruled = max((rule.probability for rule in matched), default=0.0)
         highest = max(rates.highest, ruled)
         factor = 1.0

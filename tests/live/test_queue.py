@@ -16,7 +16,7 @@ from ragaliq.testing import ScriptedJudge
 
 
 def waiting(name, *, priority=0, size=1):
-    run = OpenRun(None, Tally(), name, Decision(0.0, None, None))
+    run = OpenRun(None, Tally(), name, Decision(0.0, None))
     run.size, run.priority = size, priority
     return run
 

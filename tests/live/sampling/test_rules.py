@@ -128,7 +128,7 @@ def test_the_highest_chance_that_speaks_for_a_run_is_its_inclusion_probability(k
     sampler = Sampler(Sampling(rate=rate, rules=rules), metrics=["m"])
     chance = sampler.begin(key, "")
     assert chance is not None
-    choice = sampler._choose(chance.position, chance.rates, rules[:2])
+    choice = sampler._choose(chance.position, "", rules[:2])
     assert (choice is not None) == (position(key) < max(rate, one, two))
     if choice is not None:
         assert choice.probability == choice.metrics["m"] == max(rate, one, two)
