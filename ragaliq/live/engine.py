@@ -490,7 +490,7 @@ class Engine:
                 is_awaited = self._reporter is not None or run.receipt is not None
                 shown = self._scorer.shown(case) if is_awaited else None
                 run.tally.evaluated(run, results, unjudged=True)
-                self.emitter.unjudged(info.pipeline, results)
+                self.emitter.metrics.evaluated(info.pipeline, results)
                 if shown is None:
                     return None
                 evaluation = Evaluation(case=shown, results=results, run=info, lag=lag)

@@ -49,6 +49,7 @@ logger = logging.getLogger(__name__)
 _PROJECT = "openinference.project.name"
 # Where the API's own providers are, which stand in for one or do nothing: they swallow all.
 _STAND_INS = ("opentelemetry.trace", "opentelemetry.metrics", "opentelemetry._logs")
+_FAILED = StatusCode.ERROR, "evaluation failed"
 _LONGEST = 7 * 86_400.0  # seconds; a start before 1970 would cost the exporter its whole batch
 
 Relation = Literal["link", "child"]
@@ -183,11 +184,6 @@ class Emitter:
             self._readings = self._readings or run_readings(self.options.meter_provider)
             self._readings.watch(queue, counts, owner=owner)
 
-    def unjudged(self, pipeline: str, results: Mapping[str, EvaluationResult]) -> None:
-        """Count the results of a run that was kept from the judge; it makes no spans or events."""
-        with self.contained("recording metrics"):
-            self.metrics.evaluated(pipeline, results, target=Context())
-
     @contextmanager
     def evaluation(
         self, run: RunInfo, *, lag: float = 0.0, has_fetched_texts: bool = False
@@ -207,7 +203,8 @@ class Emitter:
         try:
             yield emission
         except BaseException:
-            emission.failed()
+            with self.contained("recording a failure"):
+                emission.root.set_status(*_FAILED)
             raise
         finally:
             detach(token)
@@ -343,15 +340,12 @@ class Emission:
         if not self._is_heard:
             return
         emitter, run = self._emitter, self._run
-        with emitter.contained("recording metrics"):
-            emitter.metrics.spent(run.pipeline, results)
-            if self._scope != "none":
-                emitter.metrics.evaluated(run.pipeline, results, lag=self._lag, target=self._target)
+        emitter.metrics.spent(run.pipeline, results)
+        if self._scope != "none":
+            emitter.metrics.evaluated(run.pipeline, results, lag=self._lag, target=self._target)
         # Where nobody listens all that follows would be for nothing.
         if self._scope != "all" or not (self.root.is_recording() or emitter.logger_provider):
             return
-        if any(result.status.is_failure for result in results.values()):
-            self.failed()
         may_show = case if emitter.content.on_spans else None
         documents = {} if may_show is None else document_sources(may_show, emitter.content)
         detailed: list[tuple[ClaimDetail, ...]] = []
@@ -366,14 +360,11 @@ class Emission:
                 emitted.append(shared | reason)
                 self._metric(result, claims, shared, reason, documents)
         with emitter.contained("recording an evaluation"):
+            if any(result.status.is_failure for result in results.values()):
+                self.root.set_status(*_FAILED)
             self.root.set_attributes(summary_attributes(emitted))
             if may_show is not None:
                 self.root.set_attributes(metadata_attributes(may_show, emitter.content))
-
-    def failed(self) -> None:
-        """Mark the evaluation itself as failed."""
-        with self._emitter.contained("recording a failure"):
-            self.root.set_status(StatusCode.ERROR, "evaluation failed")
 
     def _metric(
         self,

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import weakref
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple, Protocol
 
 from opentelemetry import metrics
 from opentelemetry.context import Context
 
 from ragaliq._version import __version__
+from ragaliq.core.complaints import Complaints
 from ragaliq.core.results import ClaimDetail, EvaluationResult
 from ragaliq.telemetry import names
 from ragaliq.telemetry.attributes import UNVERIFIED, Attributes, score
 from ragaliq.telemetry.content import identifier
 
+logger = logging.getLogger(__name__)
+
 
 class Metric(NamedTuple):
-    """A metric; its unit is in UCUM, a histogram's boundaries are advised."""
+    """A metric that is recorded; its unit is in UCUM, a histogram's boundaries are advised."""
 
     name: str
-    instrument: Literal[
-        "histogram", "counter", "gauge", "observable_counter", "observable_up_down_counter"
-    ]
+    instrument: Literal["histogram", "counter", "gauge"]
     unit: str
     description: str
     boundaries: tuple[float, ...] = ()
@@ -57,24 +59,6 @@ METRICS = (
         "counter",
         "{claim}",
         "Claims by verdict; claims that metrics share count once.",
-    ),
-    Metric(
-        names.METRIC_RUNS,
-        "observable_counter",
-        "{run}",
-        "Runs by how they ended, as in `Monitor.stats()`.",
-    ),
-    Metric(
-        names.METRIC_SKIPPED_RUNS,
-        "observable_counter",
-        "{run}",
-        "Of these the ones that gave no case, `incomplete_run` and `not_rag`, by reason.",
-    ),
-    Metric(
-        names.METRIC_QUEUE_SIZE,
-        "observable_up_down_counter",
-        "{run}",
-        "Runs waiting to be evaluated.",
     ),
     Metric(names.METRIC_TOKENS, "counter", "{token}", "Tokens the judge used."),
     Metric(
@@ -141,68 +125,63 @@ METRICS = (
 
 _VERBS = {"counter": "add", "histogram": "record", "gauge": "set"}
 
-Readings = Callable[[metrics.CallbackOptions], Iterable[metrics.Observation]]
-
-
-def instruments(
-    provider: metrics.MeterProvider | None, readings: Mapping[str, Readings] | None = None
-) -> dict[str, Any]:
-    """A provider's instruments, by name.
-
-    Args:
-        provider: The meter provider; the process's own when None.
-        readings: Make those that are read when metrics are collected, from these; else the others.
-    """
-    meter = metrics.get_meter(names.SCOPE, __version__, provider, names.SCHEMA_URL)
-    made = {}
-    for metric in METRICS:
-        options: dict[str, Any] = {"unit": metric.unit, "description": metric.description}
-        if metric.boundaries:  # advised: a view of the application's wins
-            options["explicit_bucket_boundaries_advisory"] = metric.boundaries
-        is_read = metric.instrument not in _VERBS
-        if is_read and readings is not None:
-            options["callbacks"] = [readings[metric.name]]
-        if is_read is (readings is not None):
-            made[metric.name] = getattr(meter, f"create_{metric.instrument}")(
-                metric.name, **options
-            )
-    return made
-
 
 class MetricsRecorder:
-    """Records evaluations; safe on any thread, but not on the request path.
+    """Records evaluations; never raises; safe on any thread, but not on the request path.
 
     An attribute's values beyond the first 100 count as `_OTHER`. No lock guards that, which a fork
     could leave held for good: threads may together let a value too many through.
     """
 
     def __init__(self, provider: metrics.MeterProvider | None = None) -> None:
-        made = instruments(provider)
-        self._writers: dict[str, Callable[..., None]] = {
-            metric.name: getattr(made[metric.name], _VERBS[metric.instrument])
-            for metric in METRICS
-            if metric.name in made
-        }
+        meter = metrics.get_meter(names.SCOPE, __version__, provider, names.SCHEMA_URL)
+        self._writers: dict[str, Callable[..., None]] = {}
+        for metric in METRICS:
+            options: dict[str, Any] = {"unit": metric.unit, "description": metric.description}
+            if metric.boundaries:  # advised: a view of the application's wins
+                options["explicit_bucket_boundaries_advisory"] = metric.boundaries
+            made = getattr(meter, f"create_{metric.instrument}")(metric.name, **options)
+            self._writers[metric.name] = getattr(made, _VERBS[metric.instrument])
         # By attribute, what stands for each value.
         self._seen: dict[str, dict[str, str]] = {}
+        self._complaints = Complaints(logger)
 
-    def record(self, name: str, value: float, attributes: Mapping[str, str]) -> None:
-        """Record a value; never raises, as another library's provider may do anything.
+    def record(
+        self,
+        name: str,
+        value: float,
+        attributes: Mapping[str, str],
+        target: Context | None = None,
+    ) -> None:
+        """Record a value.
 
         Args:
             name: The metric's.
             value: In its unit.
             attributes: Those that are empty are omitted.
+            target: The context of the evaluated span; by default the current one.
         """
-        with suppress(Exception):
-            self._write(name, value, attributes)
+        bounded: Attributes = {}
+        try:
+            for attribute, text in attributes.items():
+                if text:
+                    seen = self._seen.setdefault(attribute, {})
+                    if text not in seen and len(seen) < names.MAX_METRIC_VALUES:
+                        seen[text] = identifier(text)
+                    bounded[attribute] = seen.get(text, names.OTHER)
+            self._writers[name](value, bounded, context=target)
+        except Exception as error:  # noqa: BLE001 - another library's provider may do anything
+            kind = type(error).__name__
+            self._complaints.once(
+                kind, f"a metric could not be recorded ({kind}); further ones are not logged"
+            )
 
     def evaluated(
         self,
         pipeline: str,
         results: Mapping[str, EvaluationResult],
         *,
-        target: Context,
+        target: Context | None = None,
         lag: float = 0.0,
     ) -> None:
         """Record what was measured.
@@ -210,12 +189,12 @@ class MetricsRecorder:
         Args:
             pipeline: The application's name for the chain of the evaluated run.
             results: Its results.
-            target: The context of the evaluated span; an empty one where there is none.
+            target: As in `record`.
             lag: Seconds between the end of the run and the start of its evaluation; 0 offline.
         """
         where = {names.PIPELINE_NAME: pipeline}
         if lag:
-            self._write(names.METRIC_LAG, lag, where, target)
+            self.record(names.METRIC_LAG, lag, where, target)
         counted: list[tuple[ClaimDetail, ...]] = []
         for result in results.values():
             what = {
@@ -225,15 +204,14 @@ class MetricsRecorder:
             }
             epoch = what | {names.EVALUATOR_FINGERPRINT: result.fingerprint}
             ended = epoch | {names.STATUS: result.status.value}
-            measured = score(result)
-            if measured is not None:
+            if score(result) is not None:
                 ended[names.EVALUATION_LABEL] = "pass" if result.passed else "fail"
-            self._write(names.METRIC_EVALUATIONS, 1, ended, target)
+            self.record(names.METRIC_EVALUATIONS, 1, ended, target)
             # What a policy says about an answer without claims is not a measurement.
-            if measured is not None and result.is_measured:
-                self._write(names.METRIC_SCORE, measured, epoch, target)
+            if result.score is not None and result.is_measured:
+                self.record(names.METRIC_SCORE, result.score, epoch, target)
             if result.duration is not None:
-                self._write(names.METRIC_DURATION, result.duration, what, target)
+                self.record(names.METRIC_DURATION, result.duration, what, target)
             if result.claims in counted:
                 continue  # metrics that share a claim check hold the same claims
             counted.append(result.claims)
@@ -242,7 +220,7 @@ class MetricsRecorder:
             )
             for (verdict, judge), claims in decided.items():
                 how = {names.CLAIM_VERDICT: verdict, names.CLAIM_DECIDED_BY: judge, **where}
-                self._write(names.METRIC_CLAIMS, claims, how, target)
+                self.record(names.METRIC_CLAIMS, claims, how, target)
 
     def spent(self, pipeline: str, results: Mapping[str, EvaluationResult]) -> None:
         """Record what the judge was paid, failed evaluations included."""
@@ -262,25 +240,9 @@ class MetricsRecorder:
             }
             for kind, number in tokens.items():
                 if number:
-                    self._write(names.METRIC_TOKENS, number, {names.TOKEN_TYPE: kind, **judge})
+                    self.record(names.METRIC_TOKENS, number, {names.TOKEN_TYPE: kind, **judge})
             if usage.cost_usd:
-                self._write(names.METRIC_COST, usage.cost_usd, judge)
-
-    def _write(
-        self,
-        name: str,
-        value: float,
-        attributes: Mapping[str, str],
-        target: Context | None = None,
-    ) -> None:
-        bounded: Attributes = {}
-        for attribute, text in attributes.items():
-            if text:
-                seen = self._seen.setdefault(attribute, {})
-                if text not in seen and len(seen) < names.MAX_METRIC_VALUES:
-                    seen[text] = identifier(text)
-                bounded[attribute] = seen.get(text, names.OTHER)
-        self._writers[name](value, bounded, context=target)
+                self.record(names.METRIC_COST, usage.cost_usd, judge)
 
 
 class _Snapshot(Protocol):
@@ -319,13 +281,25 @@ class RunReadings:
 
     def __init__(self, provider: metrics.MeterProvider | None) -> None:
         self._reset()
-        instruments(
-            provider,
-            {
-                names.METRIC_RUNS: self._outcomes,
-                names.METRIC_SKIPPED_RUNS: self._skipped_runs,
-                names.METRIC_QUEUE_SIZE: self._sizes,
-            },
+        meter = metrics.get_meter(names.SCOPE, __version__, provider, names.SCHEMA_URL)
+        meter.create_observable_counter(
+            names.METRIC_RUNS,
+            [self._outcomes],
+            unit="{run}",
+            description="Runs by how they ended, as in `Monitor.stats()`.",
+        )
+        meter.create_observable_counter(
+            names.METRIC_SKIPPED_RUNS,
+            [self._skipped_runs],
+            unit="{run}",
+            description="Of these the ones that gave no case, `incomplete_run` and `not_rag`, by "
+            "reason.",
+        )
+        meter.create_observable_up_down_counter(
+            names.METRIC_QUEUE_SIZE,
+            [self._sizes],
+            unit="{run}",
+            description="Runs waiting to be evaluated.",
         )
 
     def watch(self, queue: Queue, counts: Counts, *, owner: object) -> None:

@@ -4,6 +4,7 @@ What is named how is OpenTelemetry's own Prometheus exporter's business, so it i
 """
 
 import itertools
+import re
 from functools import cached_property
 from typing import get_args
 
@@ -17,8 +18,8 @@ from prometheus_client.parser import text_string_to_metric_families
 import telemetry_page
 from ragaliq import Status, list_evaluators
 from ragaliq.core.results import Verdict
-from ragaliq.telemetry import metrics as instruments
 from ragaliq.telemetry import names
+from ragaliq.telemetry.metrics import MetricsRecorder
 
 METRICS = telemetry_page.metrics()
 
@@ -52,14 +53,12 @@ class Exposition:
     def __init__(self):
         self._provider = MeterProvider([PrometheusMetricReader()], shutdown_on_exit=False)
         self._total = 0
-        made = instruments.instruments(self._provider)
-        verbs = {"histogram": "record", "counter": "add", "gauge": "set"}
-        self._writers = {
-            metric.name: getattr(made[metric.name], verbs[metric.instrument])
-            for metric in METRICS
-            if metric.instrument in verbs
-        }
-        instruments.instruments(self._provider, {m.name: self._readings(m) for m in METRICS})
+        self._recorder = MetricsRecorder(self._provider)
+        meter = self._provider.get_meter("readings")
+        for metric in METRICS:
+            if metric.instrument.startswith("observable"):
+                make = getattr(meter, f"create_{re.sub('[ -]', '_', metric.instrument)}")
+                make(metric.name, [self._readings(metric)], metric.unit, metric.description)
         # What redis_exporter says of the broker; tests/deploy asks a real one.
         self._broker = Gauge("redis_key_size", 'The length or size of "key"', ["db", "key"])
 
@@ -72,9 +71,9 @@ class Exposition:
         for key in BROKER_KEYS:
             self._broker.labels("db0", key).set(self._total)
         for metric in METRICS:
-            write = self._writers.get(metric.name)
-            for attributes in attribute_sets(metric) if write else ():
-                write(1, attributes)
+            if not metric.instrument.startswith("observable"):
+                for attributes in attribute_sets(metric):
+                    self._recorder.record(metric.name, 1, attributes)
 
     @cached_property
     def labels(self):
