@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ragaliq.core.policy import UNSCORED, Fallback, OnFailure, ScoringPolicy
+from ragaliq.core.policy import Fallback, OnFailure, ScoringPolicy
 from ragaliq.core.results import UNCALIBRATED, EvaluationResult, JudgeUsage, Status
 from ragaliq.core.spending import spending
 from ragaliq.core.suppression import suppress
@@ -125,7 +125,7 @@ class Evaluator(ABC):
         return self.result(
             judge,
             status=status,
-            fallback=action if isinstance(action, Fallback) else UNSCORED,
+            fallback=action if isinstance(action, Fallback) else None,
             reasoning=reasoning,
             usage=error.usage or JudgeUsage() if usage is None else usage,
             error=str(error) or type(error).__name__,
@@ -142,27 +142,19 @@ class Evaluator(ABC):
             return Status.JUDGE_TIMEOUT, self.policy.judge_failure
         return Status.JUDGE_ERROR, self.policy.judge_failure
 
-    def without_question(self, judge: LLMJudge) -> EvaluationResult:
-        """The result of a metric that needs a question, for a case whose question is blank."""
-        return self.result(
-            judge,
-            status=Status.NO_QUESTION,
-            fallback=UNSCORED,
-            reasoning="Not scored: the question is blank.",
-            usage=JudgeUsage(),
-        )
-
     def result(
         self,
         judge: LLMJudge,
         *,
         reasoning: str,
-        usage: JudgeUsage,
+        usage: JudgeUsage = JudgeUsage(),
         score: float | None = None,
         fallback: Fallback | None = None,
         **fields: Any,
     ) -> EvaluationResult:
         """Build a result with this evaluator's name and threshold filled in.
+
+        Without a score and a fallback it has none.
 
         Args:
             judge: The judge that decided.

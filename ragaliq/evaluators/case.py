@@ -6,12 +6,12 @@ import asyncio
 import logging
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from ragaliq.core.complaints import Complaints
 from ragaliq.core.concurrency import is_being_cancelled, run_all
 from ragaliq.core.evaluator import Evaluator, identity_of
-from ragaliq.core.policy import UNSCORED
 from ragaliq.core.results import EvaluationResult, JudgeUsage, Status
 from ragaliq.core.spending import spending
 from ragaliq.core.suppression import suppress
@@ -104,7 +104,6 @@ async def _measured(
             result = evaluator.result(
                 judge,
                 status=Status.NO_REFERENCE if missing_reference else Status.NO_CONTEXT,
-                fallback=UNSCORED,
                 reasoning=f"Not scored: {error}.",
                 usage=spent.usage,
                 error=str(error),
@@ -146,5 +145,4 @@ async def _graded(
         if pays:
             raise
         return evaluator.failure_result(error, judge, usage=JudgeUsage())
-    result = evaluator.grade(check, judge)
-    return result if pays else result.model_copy(update={"usage": JudgeUsage(), "tokens_used": 0})
+    return evaluator.grade(check if pays else replace(check, usage=JudgeUsage()), judge)

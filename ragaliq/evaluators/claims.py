@@ -228,6 +228,9 @@ class Verifier:
     ) -> None:
         self._judge, self._ground, self.policy = judge, ground, policy
         self._batching = judge if batched and isinstance(judge, BatchingJudge) else None
+        self._tolerates_missing = policy.missing_verdicts != "error"
+        if policy.missing_verdicts == "reask":
+            self._tolerates_missing = policy.still_missing == "partial"
         self._slots = asyncio.Semaphore(_CONCURRENT_CLAIMS)
         self.parts = split_context(ground.texts, limit_of(judge.max_context_chars))
 
@@ -326,7 +329,7 @@ class Verifier:
             missing = [i for i in missing if i not in verdicts]
             if not missing:
                 break
-        if missing and (not verdicts or not self._tolerates_missing()):
+        if missing and (not verdicts or not self._tolerates_missing):
             raise _undecided(len(missing), len(claims))
         # Chunk ids that count in the whole context instead of in a part of it.
         positions = part.positions
@@ -343,14 +346,9 @@ class Verifier:
                 return await paid(self._judge.verify_claim(claim, list(part.texts)))
             except JudgeResponseError:
                 # One malformed reply is one missing verdict where the policy can live with it.
-                if self._tolerates_missing():
+                if self._tolerates_missing:
                     return None
                 raise
-
-    def _tolerates_missing(self) -> bool:
-        if self.policy.missing_verdicts == "reask":
-            return self.policy.still_missing == "partial"
-        return self.policy.missing_verdicts != "error"
 
 
 def _undecided(missing: int, total: int) -> JudgeResponseError:

@@ -32,6 +32,8 @@ from ragaliq.judges.base import BatchingJudge, JudgeResult, LLMJudge
 _LEAST_COVERAGE = 2 / 3
 """Share of an answer that its claims cover, below which the result says so."""
 
+_NO_QUESTION = "Not scored: the question is blank."
+_EMPTY_ANSWER = "The answer is empty."
 _STRATEGIES = ("batched", "per_claim", "single_pass")
 
 _COMPLAINTS = Complaints(logging.getLogger(__name__))
@@ -102,9 +104,8 @@ class ClaimEvaluator(Evaluator):
         score, reasoning, details = self.score(check)
         wording = self.policy.wording
         if not check.status.is_measured:
-            fallback = self.policy.no_claims
-            if check.status is Status.NO_CONTEXT or not self.scores_answers_without_claims:
-                fallback = UNSCORED
+            is_scored = self.scores_answers_without_claims and check.status != Status.NO_CONTEXT
+            fallback = self.policy.no_claims if is_scored else UNSCORED
             reasoning = wording.no_claims if wording else self.without_claims
             if check.status is Status.NO_CONTEXT:
                 reasoning = "There is no context to check the answer against."
@@ -112,7 +113,7 @@ class ClaimEvaluator(Evaluator):
                 reasoning = "The answer declines to answer; there is nothing to check."
             # Where a policy gives it a score, the reason is the one its documents give.
             elif check.status is Status.EMPTY_ANSWER and fallback.score is None:
-                reasoning = "The answer is empty."
+                reasoning = _EMPTY_ANSWER
             return self.result(
                 judge,
                 status=check.status,
@@ -331,10 +332,8 @@ class ContextEvaluator(Evaluator):
         return self.result(
             judge,
             status=Status.NO_CONTEXT if skip else Status.SCORED,
-            score=0.0,
-            fallback=UNSCORED if skip else None,
+            score=None if skip else 0.0,
             reasoning="Nothing was retrieved.",
-            usage=JudgeUsage(),
             raw_response=self.raw_response(()),
         )
 
@@ -371,7 +370,7 @@ class ContextPrecisionEvaluator(ContextEvaluator):
     async def measure_context(self, test_case: RAGTestCase, judge: LLMJudge) -> EvaluationResult:
         """Ask about each chunk and grade the ranking, if there is a question."""
         if not test_case.query.strip():
-            return self.without_question(judge)
+            return self.result(judge, status=Status.NO_QUESTION, reasoning=_NO_QUESTION)
         slots = asyncio.Semaphore(_CONCURRENT_CHUNKS)
 
         async def relevance(chunk: str) -> JudgeResult:
@@ -510,15 +509,9 @@ class RelevanceEvaluator(Evaluator):
     async def measure(self, test_case: RAGTestCase, judge: LLMJudge) -> EvaluationResult:
         """Ask the judge and pass on what it says, if there are a question and an answer."""
         if not test_case.query.strip():
-            return self.without_question(judge)
+            return self.result(judge, status=Status.NO_QUESTION, reasoning=_NO_QUESTION)
         if not test_case.response.strip():
-            return self.result(
-                judge,
-                status=Status.EMPTY_ANSWER,
-                fallback=UNSCORED,
-                reasoning="The answer is empty.",
-                usage=JudgeUsage(),
-            )
+            return self.result(judge, status=Status.EMPTY_ANSWER, reasoning=_EMPTY_ANSWER)
         questions = {question_of(test_case, judge, self.policy)}
         if identity_of(judge).kind != "llm":
             questions.add(test_case.query)
