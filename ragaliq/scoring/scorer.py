@@ -50,7 +50,8 @@ from ragaliq.records.record import evaluation_id, run_id_of
 from ragaliq.records.sinks import SinkLimits, SinkSet, SinkSpec
 from ragaliq.scoring.execution import Executor, judging_processes
 from ragaliq.scoring.freezes import FreezeWatch
-from ragaliq.scoring.limits.protection import NOT_ASKED, Limits, Protection
+from ragaliq.scoring.limits.breaker import NOT_ASKED
+from ragaliq.scoring.limits.protection import Limits, Protection
 from ragaliq.telemetry import names
 from ragaliq.telemetry.content import ContentKind, ContentPolicy, Redactor
 from ragaliq.telemetry.emit import Emitter, TelemetryOptions

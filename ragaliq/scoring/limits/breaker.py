@@ -14,11 +14,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ragaliq.core.checks import require_positive
+from ragaliq.errors import CircuitOpenError
 
 logger = logging.getLogger(__name__)
 
 BreakerState = Literal["closed", "open", "half_open"]
 """`closed`: runs go to the judge. `open`: none does. `half_open`: one tries."""
+
+
+NOT_ASKED = "the judge was not asked: it failed too often in a row"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,16 +69,16 @@ class Circuit:
         over = self._clock() - self._opened_at >= self._breaker.pause
         return "half_open" if over else "open"
 
-    @property
-    def refuses(self) -> bool:
-        """Whether a run may not go to the judge now."""
-        return self._is_probing or self.state == "open"
-
     def enter(self) -> bool:
-        """Note that a run goes to the judge; returns whether it is the probe."""
-        is_probe = self._opened_at is not None
-        self._is_probing |= is_probe
-        return is_probe
+        """Let a run go to the judge; returns whether it is the probe.
+
+        Raises:
+            CircuitOpenError: It may not.
+        """
+        if self._is_probing or self.state == "open":
+            raise CircuitOpenError(NOT_ASKED)
+        self._is_probing = self._opened_at is not None
+        return self._is_probing
 
     def leave(self, *, failed: bool | None, is_probe: bool) -> None:
         """Note how it went.

@@ -7,13 +7,16 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from ragaliq.core.checks import require_limits
 from ragaliq.core.results import JudgeUsage
-from ragaliq.errors import ConfigurationError
-from ragaliq.scoring.limits.shared import IN_MEMORY, SharedWindows, StorageState, require_shared
+from ragaliq.scoring.limits.shared import (
+    SharedLimits,
+    SharedWindows,
+    StorageState,
+    storage_state,
+)
 from ragaliq.scoring.limits.windows import Window
 
 logger = logging.getLogger(__name__)
@@ -25,7 +28,7 @@ _FORGET = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Budget:
+class Budget(SharedLimits):
     """Limits on what the judge costs in any hour and any day, for a process or shared by several.
 
     A run that might exceed a limit is not evaluated and counted `over_budget`. A run's cost is
@@ -54,22 +57,9 @@ class Budget:
     usd_per_day: float | None = None
     tokens_per_hour: int | None = None
     tokens_per_day: int | None = None
-    storage: str = field(default="memory://", repr=False)  # it may hold a password
-    local_share: float = 0.1
-    name: str = "default"
 
-    def __post_init__(self) -> None:
-        limits = self.limits()
-        if not limits:
-            raise ConfigurationError("Budget: give at least one limit, such as usd_per_day=5.0")
-        require_limits("budget", limits)
-        require_shared("Budget", storage=self.storage, local_share=self.local_share, name=self.name)
-
-    def limits(self) -> dict[str, float]:
-        """The limits that are given, by name."""
-        names = ("usd_per_hour", "usd_per_day", "tokens_per_hour", "tokens_per_day")
-        given = ((name, getattr(self, name)) for name in names)
-        return {name: limit for name, limit in given if limit is not None}
+    _setting = "budget"
+    _example = "at least one limit, such as usd_per_day=5.0"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,18 +143,15 @@ class BudgetLedger:
         self._clock = clock
         self._lock = threading.Lock()
         self._has_complained = False
-        is_shared = budget.storage != IN_MEMORY
-        share = budget.local_share if is_shared else 1.0
         self._limits = {name: _whole(name, limit) for name, limit in budget.limits().items()}
         self._windows = {
             name: BudgetWindow(
-                max(1, math.floor(limit * share)),
-                hour * (1 if name.endswith("hour") else _DAY / _HOUR),
+                budget.here(limit), hour * (1 if name.endswith("hour") else _DAY / _HOUR)
             )
             for name, limit in self._limits.items()
         }
         self._shared = None
-        if is_shared:
+        if budget.is_shared:
             self._shared = SharedWindows(
                 budget.storage,
                 key=f"budget:{budget.name}",
@@ -178,9 +165,7 @@ class BudgetLedger:
     @property
     def storage(self) -> StorageState:
         """Where it is counted, and whether that can be reached."""
-        if self._shared is None:
-            return "local"
-        return "unavailable" if self._shared.is_unavailable else "shared"
+        return storage_state(self._shared)
 
     async def reserve(self) -> Reservation | None:
         """Reserve what one run is expected to cost; None when a limit might be exceeded."""

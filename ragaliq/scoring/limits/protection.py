@@ -8,14 +8,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ragaliq.core.checks import require_kind
-from ragaliq.core.results import EvaluationResult, JudgeUsage, Status
+from ragaliq.core.results import EvaluationResult, JudgeUsage
 from ragaliq.core.spending import Pace, spending
-from ragaliq.errors import (
-    BudgetExceeded,
-    CircuitOpenError,
-    JudgeProcessError,
-    RateLimitedError,
-)
+from ragaliq.errors import BudgetExceeded, JudgeProcessError, RateLimitedError
 from ragaliq.scoring.limits.breaker import BreakerState, Circuit, CircuitBreaker
 from ragaliq.scoring.limits.budget import Budget, BudgetLedger, BudgetLine
 from ragaliq.scoring.limits.rate_limits import RateLimits, Turns
@@ -25,19 +20,9 @@ from ragaliq.telemetry.metrics import MetricsRecorder
 
 _CHARACTERS_PER_TOKEN = 4
 
-NOT_ASKED = "the judge was not asked: it failed too often in a row"
-
 # Our own limit; and the death of the process it works in, which is started again at once and gives
 # several runs back together.
 _NOT_ITS_FAULT = (RateLimitedError.__name__, JudgeProcessError.__name__)
-_SAYS_NOTHING = (
-    Status.NO_CONTEXT,
-    Status.NO_REFERENCE,
-    Status.NO_QUESTION,
-    Status.ANSWER_REFUSED,
-    Status.EMPTY_ANSWER,
-    Status.NO_CLAIMS,
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,21 +109,16 @@ class Protection:
             BudgetExceeded: The budget leaves no room for it.
             CircuitOpenError: The breaker is open.
         """
-        # A run that would not be sent anyway is not held against the budget, and one that is over
-        # budget does not use up the breaker's probe.
-        if self._circuit and self._circuit.refuses:
-            raise CircuitOpenError(NOT_ASKED)
-        reserved = await self._ledger.reserve() if self._ledger else None
-        if self._ledger and reserved is None:
-            self._report_budget()
-            raise BudgetExceeded("the case was not evaluated: the budget is used up")
+        # First of all: a run that would not be sent anyway is not held against the budget.
+        is_probe = self._circuit.enter() if self._circuit else False
         results: dict[str, EvaluationResult] = {}
-        usage, is_probe = JudgeUsage(), False
-        pace = Pace(self._turns, case.size // _CHARACTERS_PER_TOKEN) if self._turns else None
+        reserved, usage = None, JudgeUsage()
         try:
-            if self._circuit and self._circuit.refuses:  # by now: others continued meanwhile
-                raise CircuitOpenError(NOT_ASKED)
-            is_probe = self._circuit.enter() if self._circuit else False
+            if self._ledger:
+                reserved = await self._ledger.reserve()
+                if reserved is None:
+                    raise BudgetExceeded("the case was not evaluated: the budget is used up")
+            pace = Pace(self._turns, case.size // _CHARACTERS_PER_TOKEN) if self._turns else None
             with spending(pace) as spent:
                 try:
                     yield results
@@ -148,11 +128,12 @@ class Protection:
                     usage = spent.usage
                     if results:
                         usage = sum((each.usage for each in results.values()), JudgeUsage())
-                    if self._circuit:
-                        self._circuit.leave(failed=_judge_failed(results), is_probe=is_probe)
         finally:
-            if self._ledger and reserved is not None:
-                self._ledger.settle(reserved, usage)
+            if self._circuit:
+                self._circuit.leave(failed=_judge_failed(results), is_probe=is_probe)
+            if self._ledger:
+                if reserved is not None:
+                    self._ledger.settle(reserved, usage)
                 self._report_budget()
 
     def _report_budget(self) -> None:
@@ -166,6 +147,7 @@ def _judge_failed(results: Mapping[str, EvaluationResult]) -> bool | None:
     answers = [
         result.status.is_unanswered
         for result in results.values()
-        if result.status not in _SAYS_NOTHING and result.error_type not in _NOT_ITS_FAULT
+        if result.status.is_measured
+        or (result.status.is_failure and result.error_type not in _NOT_ITS_FAULT)
     ]
     return all(answers) if answers else None

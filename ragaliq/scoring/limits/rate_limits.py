@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from ragaliq.core.checks import require_limits
 from ragaliq.core.results import JudgeUsage
 from ragaliq.core.spending import LimitTurn
-from ragaliq.errors import ConfigurationError
-from ragaliq.scoring.limits.shared import IN_MEMORY, SharedWindows, StorageState, require_shared
+from ragaliq.scoring.limits.shared import (
+    SharedLimits,
+    SharedWindows,
+    StorageState,
+    storage_state,
+)
 from ragaliq.scoring.limits.windows import SLOTS, Window
 
 _MINUTE = 60.0
+_TOKENS = "tokens_per_minute"
 _LOOK_AGAIN = 0.01, 0.5
 """Seconds after which the call that is next in line looks again, at least and at most: others may
 have given back what they did not use."""
@@ -24,7 +27,7 @@ _RECENT = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
-class RateLimits:
+class RateLimits(SharedLimits):
     """How often the judge may be asked, in any minute, by a process or by several together.
 
     Calls wait for their turn on the worker, in the order they came, at most until their metric's
@@ -44,25 +47,9 @@ class RateLimits:
 
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
-    storage: str = field(default="memory://", repr=False)  # it may hold a password
-    local_share: float = 0.1
-    name: str = "default"
 
-    def __post_init__(self) -> None:
-        given = {f"{name}_per_minute": limit for name, limit in self.limits().items()}
-        if not given:
-            raise ConfigurationError(
-                "RateLimits: give requests_per_minute, tokens_per_minute or both"
-            )
-        require_limits("judge_limits", given)
-        require_shared(
-            "RateLimits", storage=self.storage, local_share=self.local_share, name=self.name
-        )
-
-    def limits(self) -> dict[str, int]:
-        """The limits that are given, by what they limit."""
-        limits = {"requests": self.requests_per_minute, "tokens": self.tokens_per_minute}
-        return {name: limit for name, limit in limits.items() if limit is not None}
+    _setting = "judge_limits"
+    _example = "requests_per_minute, tokens_per_minute or both"
 
 
 class Turns:
@@ -83,16 +70,13 @@ class Turns:
         pause: float = 1.0,
         on_error: Callable[[str], None] = lambda _: None,
     ) -> None:
-        is_shared = limits.storage != IN_MEMORY
-        share = limits.local_share if is_shared else 1.0
-        self._limits = limits.limits()
+        self._limits = {name: int(limit) for name, limit in limits.limits().items()}
         self._windows = {
-            name: Window(max(1, math.floor(limit * share)), minute)
-            for name, limit in self._limits.items()
+            name: Window(limits.here(limit), minute) for name, limit in self._limits.items()
         }
         self._step = minute / SLOTS  # as long as a window keeps still
         self._shared = None
-        if is_shared:
+        if limits.is_shared:
             self._shared = SharedWindows(
                 limits.storage,
                 key=f"rates:{limits.name}",
@@ -107,9 +91,7 @@ class Turns:
     @property
     def storage(self) -> StorageState:
         """Where the counts are, and whether they can be reached."""
-        if self._shared is None:
-            return "local"
-        return "unavailable" if self._shared.is_unavailable else "shared"
+        return storage_state(self._shared)
 
     async def take(self, guess: int) -> LimitTurn:
         """Wait for a turn.
@@ -138,7 +120,7 @@ class Turns:
                 window.spend(costs[name], now)
                 if self._shared is not None and taken is None:
                     self._shared.change(number, costs[name], at=now)
-            return LimitTurn(tokens=costs.get("tokens", 0), at=now)
+            return LimitTurn(tokens=costs.get(_TOKENS, 0), at=now)
 
     def used(self, turn: LimitTurn, usage: JudgeUsage) -> None:
         """Note what a call really used."""
@@ -147,14 +129,14 @@ class Turns:
             self._mean = tokens if self._mean is None else self._mean
             self._mean += _RECENT * (tokens - self._mean)
         beyond = tokens - turn.tokens
-        if "tokens" not in self._windows or not beyond:
+        if _TOKENS not in self._windows or not beyond:
             return
         # Given back where it was taken, so that it does not make room twice; what came on top is
         # counted now, so that it counts for a whole minute.
         now = time.monotonic()
         at = turn.at if beyond < 0 else now
-        self._windows["tokens"].forget(now)
-        self._windows["tokens"].spend(beyond, at)
+        self._windows[_TOKENS].forget(now)
+        self._windows[_TOKENS].spend(beyond, at)
         if self._shared is not None:
             self._shared.change(len(self._windows) - 1, beyond, at=at)  # tokens come last
 
@@ -166,6 +148,4 @@ class Turns:
 
 def _costs(expected: int, limits: Mapping[str, int]) -> dict[str, int]:
     # Nothing larger than the limit would ever pass; the rest is counted when the call is over.
-    return {
-        name: 1 if name == "requests" else min(expected, limit) for name, limit in limits.items()
-    }
+    return {name: min(expected, limit) if name == _TOKENS else 1 for name, limit in limits.items()}

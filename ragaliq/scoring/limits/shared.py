@@ -16,12 +16,13 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass, field, fields
 from functools import partial
 from json import dumps
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 from uuid import uuid4
 
-from ragaliq.core.checks import require_positive
+from ragaliq.core.checks import require_limits, require_positive
 from ragaliq.errors import ConfigurationError
 from ragaliq.scoring.limits.windows import Window
 
@@ -31,7 +32,7 @@ StorageState = Literal["local", "shared", "unavailable"]
 """`local`: limits hold for this process. `shared`: for all processes. `unavailable`: the storage
 cannot be reached, and this process keeps to its share."""
 
-IN_MEMORY = "memory://"
+_IN_MEMORY = "memory://"
 _NAME = re.compile(r"[\w.:-]{1,100}", re.ASCII)
 _ADDRESS = re.compile(r"(rediss?://[^/?]*(/[0-9]*)?|unix:///[^?]+)([?].*)?", re.ASCII)
 
@@ -115,38 +116,79 @@ class _Heard(NamedTuple):
     own: list[int]
 
 
-def require_shared(owner: str, *, storage: str, local_share: float, name: str) -> None:
-    """Refuse wrong settings of the storage of an owner's limit; see `Budget`.
+@dataclass(frozen=True, kw_only=True)
+class SharedLimits:
+    """The settings of limits that processes may share; see `Budget`.
 
     Raises:
-        ConfigurationError: One is wrong, or the client library is missing; no password is shown.
+        ConfigurationError: A limit cannot be counted, none is given, or the storage cannot be used;
+            no password is shown.
     """
-    require_positive(owner, local_share=local_share)
-    if local_share > 1:
-        raise ConfigurationError(f"{owner}: local_share must be at most 1, got {local_share!r}")
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise ConfigurationError(
-            f"{owner}: name must be 1 to 100 letters, digits or any of _ . : -, got {name!r}"
-        )
-    if storage == IN_MEMORY:
-        return
-    try:
-        if not _ADDRESS.fullmatch(storage):
-            raise ValueError  # noqa: TRY301 - as what the client raises
-        pool = _client(storage).connection_pool
-        # What is after the question mark is looked at with the first connection: too late.
-        pool.connection_class(**pool.connection_kwargs)
-    except ImportError:
-        raise ConfigurationError(
-            f"{owner}: a storage on Redis needs a client library: pip install 'ragaliq[redis]'"
-        ) from None
-    except Exception:  # noqa: BLE001 - each part of an address is refused in another way
-        # The message may quote the address, which may hold a password.
-        raise ConfigurationError(
-            f"{owner}: the storage cannot be used; use memory:// for this process alone, or the "
-            "address of a Redis server with a host, a port and the number of a database, such as "
-            "redis://host:6379/0"
-        ) from None
+
+    storage: str = field(default=_IN_MEMORY, repr=False)  # it may hold a password
+    local_share: float = 0.1
+    name: str = "default"
+
+    _setting: ClassVar[str]
+    """What a monitor calls them."""
+    _example: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        owner, limits = type(self).__name__, self.limits()
+        if not limits:
+            raise ConfigurationError(f"{owner}: give {self._example}")
+        require_limits(self._setting, limits)
+        require_positive(owner, local_share=self.local_share)
+        if self.local_share > 1:
+            raise ConfigurationError(
+                f"{owner}: local_share must be at most 1, got {self.local_share!r}"
+            )
+        if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
+            raise ConfigurationError(
+                f"{owner}: name must be 1 to 100 letters, digits or any of _ . : -, "
+                f"got {self.name!r}"
+            )
+        if not self.is_shared:
+            return
+        try:
+            if not _ADDRESS.fullmatch(self.storage):
+                raise ValueError  # noqa: TRY301 - as what the client raises
+            pool = _client(self.storage).connection_pool
+            # What is after the question mark is looked at with the first connection: too late.
+            pool.connection_class(**pool.connection_kwargs)
+        except ImportError:
+            raise ConfigurationError(
+                f"{owner}: a storage on Redis needs a client library: pip install 'ragaliq[redis]'"
+            ) from None
+        except Exception:  # noqa: BLE001 - each part of an address is refused in another way
+            # The message may quote the address, which may hold a password.
+            raise ConfigurationError(
+                f"{owner}: the storage cannot be used; use memory:// for this process alone, or "
+                "the address of a Redis server with a host, a port and the number of a database, "
+                "such as redis://host:6379/0"
+            ) from None
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether processes count together."""
+        return self.storage != _IN_MEMORY
+
+    def limits(self) -> dict[str, float]:
+        """The limits that are given, by name."""
+        settings = {each.name for each in fields(SharedLimits)}
+        own = ((name, limit) for name, limit in vars(self).items() if name not in settings)
+        return {name: limit for name, limit in own if limit is not None}
+
+    def here(self, limit: float) -> int:
+        """What this process may use of a limit by itself."""
+        return max(1, math.floor(limit * self.local_share if self.is_shared else limit))
+
+
+def storage_state(shared: SharedWindows | None) -> StorageState:
+    """Where it is counted, and whether that can be reached; None for this process alone."""
+    if shared is None:
+        return "local"
+    return "unavailable" if shared.is_unavailable else "shared"
 
 
 def _client(address: str) -> Any:
