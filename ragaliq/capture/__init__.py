@@ -4,7 +4,8 @@ The public door for those who translate a framework's events. A translator reads
 objects with a `Reader` of its own, tells a `RunLog` what happens, keeps its runs in a `RunRegistry`
 and submits the log where it would submit a case:
 
-    log = RunLog(root)
+    log = RunLog(run_id)
+    log.began(root, None)
     log.began(step, root); log.retrieved(step, passages)
     log.asked(call, messages); log.replied(call, "Refunds take five days.")
     log.question, log.answer = reader.question(inputs), reader.answer(outputs)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import InitVar, dataclass, field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from sys import getsizeof
 from typing import Any
@@ -41,12 +41,10 @@ class RunLog:
     Steps go by whatever id the framework gives them. Events come in the order in which they
     happened; those of one run may come from several threads.
 
-    Args:
-        root: The run's own step.
-        id: The run's id; by default the root's.
-
     Attributes:
-        parents: Every step so far, in the order they began, with the step it is in.
+        id: The run's id.
+        parents: Every step so far, in the order they began, with the step it is in; the run's own
+            has none.
         keeps_turns: Whether the state may hold documents of earlier turns (a checkpointed thread).
         is_conversation: Whether messages before the question are earlier turns: they may be
             examples otherwise.
@@ -62,9 +60,8 @@ class RunLog:
         has_fetched_texts: Whether texts of documents were fetched that the run only named.
     """
 
-    root: InitVar[Step]
     id: str = ""
-    parents: dict[Step, Step | None] = field(init=False)
+    parents: dict[Step, Step | None] = field(default_factory=dict)
     keeps_turns: bool = False
     is_conversation: bool = False
     question: Found = _NOT_FOUND
@@ -79,18 +76,13 @@ class RunLog:
     _found: FoundContext | None = None
     _conversation: tuple[Reader, Sequence[Any]] | None = None
     _events: list[tuple[Any, ...]] = field(default_factory=list)
-    _said: set[int] = field(default_factory=set)
     _weighed: dict[int, int] = field(default_factory=dict)
     _weighed_events: int = 0
-
-    def __post_init__(self, root: Step) -> None:
-        self.id = self.id or str(root)
-        self.parents = {root: None}
 
     # What happened
 
     def began(self, step: Step, parent: Step | None) -> None:
-        """A step began."""
+        """A step began; the run's own has no parent."""
         self.parents[step] = parent
 
     def given(self, step: Step, by_key: ByKey) -> None:
@@ -104,7 +96,6 @@ class RunLog:
         passages: Passages | None = None,
         *,
         by_key: ByKey | None = None,
-        follows: bool = False,
     ) -> None:
         """A plain step ended: a function retriever, a reranker, a fusion or a graph's node.
 
@@ -112,18 +103,13 @@ class RunLog:
             step: The step.
             passages: The documents it returned, where it returned a list of them and nothing else.
             by_key: The lists of documents in a state that it returned.
-            follows: Whether it is a later step of a sequence: what it makes of documents replaces
-                what the sequence fetched.
         """
         if passages is not None or by_key:
-            self._events.append(("returned", step, passages, by_key, follows))
+            self._events.append(("returned", step, passages, by_key))
 
     def said(self, step: Step, text: str, key: Any = "") -> None:
         """A step was given, or returned, a text under a key; by itself, the key is empty."""
-        # States go through every step: the same text counts once. What is kept keeps its identity.
-        if id(text) not in self._said:
-            self._said.add(id(text))
-            self._events.append(("said", step, text, key))
+        self._events.append(("said", step, text, key))
 
     def retrieving(self, step: Step) -> None:
         """A retriever began; models below it write queries, not answers."""
@@ -177,7 +163,6 @@ class RunLog:
         for below, parent in list(other.parents.items()):
             self.parents[below] = step if parent is None else parent
         self._events += other._events
-        self._said |= other._said
 
     # What it amounts to
 
@@ -378,9 +363,9 @@ def _calls_and_candidates(
                 said = "tool" if len(rest[0]) == 1 else "block"
                 found.append(Candidate(each, said if is_text else "document", at))
         elif kind != "turn":
-            for part in rest:  # a list of documents, lists by key, or whether the step follows
+            for part in rest:  # a list of documents, or lists by key
                 for passages in part.values() if isinstance(part, Mapping) else [part]:
-                    if isinstance(passages, Sequence) and id(passages) not in taken:
+                    if passages is not None and id(passages) not in taken:
                         taken.add(id(passages))
                         found += [Candidate(passage, "document", at) for passage in passages]
     return list(calls.values()), found
@@ -451,14 +436,13 @@ class _Fetched:
             self._drop(self._within.get(step, ()))
         elif kind == "returned":
             given = self._given.pop(step, {})
-            passages, by_key, follows = rest
+            passages, by_key = rest
             if by_key is not None:
                 self._returned_state(step, by_key, given)
             elif passages or any(given.values()):
-                # Given documents, as a reranker is, it replaces those of the steps before it too.
-                is_later = follows and any(given.values())
-                inside = self._parents.get(step) if is_later else step
-                self._drop(self._within.get(inside, ()))
+                # What it makes of documents that it was given replaces them, as a reranker's does.
+                self._drop(self._within.get(step, ()))
+                self._drop(self._offered({k for each in given.values() for k in _known_as(each)}))
                 self._put(step, "step", passages)
 
     def _returned_state(self, step: Step, by_key: ByKey, given: ByKey) -> None:

@@ -528,7 +528,7 @@ def _log_of(steps: Sequence[Step], questions: Collection[str], answer: str) -> R
         answer: What the run answered; a tool that only hands it on has found nothing.
     """
     root = steps[0]
-    log = RunLog(root.index)
+    log = RunLog()
     log.keeps_turns = _keeps_turns(root)
     failed = set(_failures(steps))
     last_model = max((s.index for s in steps if s.kind is Kind.LLM), default=-1)
@@ -537,10 +537,9 @@ def _log_of(steps: Sequence[Step], questions: Collection[str], answer: str) -> R
             _run_ended(log, steps)
         elif is_end and parent is not None:
             # Before a model's last reply it may have found what the model then repeats.
-            _ended(log, step, parent, failed | {answer} if step.index > last_model else failed)
+            _ended(log, step, failed | {answer} if step.index > last_model else failed)
         else:
-            if parent is not None:
-                log.began(step.index, parent.index)
+            log.began(step.index, None if parent is None else parent.index)
             _began(log, step, questions, failed)
     return log
 
@@ -576,7 +575,7 @@ def _began(log: RunLog, step: Step, questions: Collection[str], failed: Collecti
             log.said(step.index, text, "context")
 
 
-def _ended(log: RunLog, step: Step, parent: Step, no_evidence: Collection[str]) -> None:
+def _ended(log: RunLog, step: Step, no_evidence: Collection[str]) -> None:
     key, outputs = step.index, step.outputs
     if step.span.is_error:
         log.failed(key)
@@ -597,10 +596,10 @@ def _ended(log: RunLog, step: Step, parent: Step, no_evidence: Collection[str]) 
         else:
             log.told(key, [p for p in READER.told(outputs) if p.text not in no_evidence])
     elif step.kind in RUNS:
-        _returned(log, step, parent)
+        _returned(log, step)
 
 
-def _returned(log: RunLog, step: Step, parent: Step) -> None:
+def _returned(log: RunLog, step: Step) -> None:
     key, outputs = step.index, step.outputs
     if isinstance(outputs, Mapping):
         log.returned(key, by_key=READER.by_key(outputs))
@@ -608,8 +607,7 @@ def _returned(log: RunLog, step: Step, parent: Step) -> None:
             if isinstance(text, str) and name in CONTEXT_KEYS:
                 log.said(key, text, name)
     elif isinstance(outputs, list):
-        follows = step.follows if step.follows is not None else step.inputs != parent.inputs
-        log.returned(key, READER.document_list(outputs), follows=follows)
+        log.returned(key, READER.document_list(outputs))
     elif isinstance(outputs, str):
         log.said(key, outputs)
 

@@ -89,7 +89,6 @@ class Step:
         messages: Of a model, its prompt.
         reply: Of a model, what it said; None where the span does not say.
         also: Of a model, the texts in the arguments of tools that it called.
-        follows: Whether it is a later step of a sequence; None where the span does not say.
         is_first: Whether its framework says that it is the first of a run, whatever it is inside.
         is_hidden: Whether content of it was switched off.
         is_cut: Whether content of it is incomplete.
@@ -110,7 +109,6 @@ class Step:
     messages: Sequence[Message] = ()
     reply: str | None = None
     also: tuple[str, ...] = ()
-    follows: bool | None = None
     is_first: bool = False
     is_hidden: bool = False
     is_cut: bool = False
@@ -541,7 +539,6 @@ def _messages_in_events(span: TraceSpan) -> tuple[list[Any] | None, list[Any] | 
 
 # --- OpenLLMetry ----------------------------------------------------------------------------------
 
-_SEQUENCE_STEP = "seq:step:"
 _DB_RESULT = "db.query.result"
 
 
@@ -559,7 +556,6 @@ def _traceloop(span: TraceSpan) -> Step:
     tags, extra = call.get("tags"), call.get("kwargs")
     if isinstance(tags, list):
         step.is_first = span.text(TRACELOOP_KIND) == "workflow"
-        step.follows = any(isinstance(t, str) and t.startswith(_SEQUENCE_STEP) for t in tags)
     if isinstance(extra, Mapping) and extra.get("run_type") == "prompt":
         step.kind = Kind.PROMPT
     elif span.scope == "opentelemetry.instrumentation.llamaindex" and "Retriever." in span.name:

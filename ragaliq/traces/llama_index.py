@@ -169,7 +169,7 @@ class _Reading:
     """Follows a run's steps, and knows every node it met."""
 
     def __init__(self, steps: Sequence[Step]) -> None:
-        self.log = RunLog(steps[0].index)
+        self.log = RunLog()
         self._known: dict[str, Passage] = {}
         self._found: list[Passage] = []
         self._no_evidence: set[str] = set()
@@ -180,8 +180,7 @@ class _Reading:
         for step, parent, is_end in walk(steps):
             if not is_end:
                 self._sources.append(_fields(step.outputs).get("source_nodes", self._sources[-1]))
-                if parent is not None:
-                    self.log.began(step.index, parent.index)
+                self.log.began(step.index, None if parent is None else parent.index)
                 if inside is None and self._began(step):
                     inside = step
                 continue

@@ -23,7 +23,7 @@ def hasty():
 
 
 def test_steps_that_end_at_the_same_time_lose_nothing(hasty):
-    log = RunLog(0)
+    log = RunLog()
 
     def run_steps(thread):
         for number in range(STEPS):
@@ -43,7 +43,7 @@ def test_steps_that_end_at_the_same_time_lose_nothing(hasty):
 
 
 def test_texts_that_many_steps_share_are_weighed_once():
-    log = RunLog(0)
+    log = RunLog()
     passage = Passage("x" * 1_000)
     for step in range(1, 50):
         log.given(step, {"documents": [passage]})

@@ -24,7 +24,7 @@ RUNS = 12
 
 def left_in(handler):
     """What a handler still keeps of its runs."""
-    return handler.open_runs + len(handler._tracker.registry.runs)
+    return handler.open_runs + len(handler._registry.runs)
 
 
 def test_beyond_max_runs_the_oldest_open_run_is_given_up(new_watch):

@@ -26,10 +26,10 @@ SCRIPT = """
     chain.invoke("Before the fork?")
     assert monitor.flush(20)
     # As if another thread were opening a run at this very moment.
-    handler._tracker.registry._lock.acquire()
+    handler._registry._lock.acquire()
     child = os.fork()
     if child:
-        handler._tracker.registry._lock.release()
+        handler._registry._lock.release()
     results.clear()
     assert "".join(before)
     chain.invoke("After the fork?")

@@ -9,6 +9,7 @@ from typing import Any
 
 from langchain_ragaliq.handler import RagaliqCallbackHandler
 from ragaliq import ConfigurationError, Monitor
+from ragaliq.capture import RunRegistry
 
 logger = logging.getLogger("ragaliq.langchain")
 
@@ -16,26 +17,25 @@ logger = logging.getLogger("ragaliq.langchain")
 class _AttachedHandler(RagaliqCallbackHandler):
     """What LangChain is given for good: its hooks cannot be removed, so this one is switched.
 
-    While attached it shares the runs of the attached handler, so that the same handler given to
-    a chain as well counts each run once.
+    While attached it is the attached handler, with all its attributes, so that the same handler
+    given to a chain as well counts each run once.
     """
 
     def __init__(self) -> None:
         self.switch(None)
 
     def switch(self, handler: RagaliqCallbackHandler | None) -> None:
-        before = self.__dict__.pop("_tracker", None)
-        if before is not None and handler is not None and before is not handler._tracker:
-            logger.warning("attach: this handler replaces the one that was attached before")
-        if handler is not None:
-            self._tracker = handler._tracker
-        self.ignore_chain = self.ignore_llm = self.ignore_chat_model = handler is None
-        self.ignore_retriever = self.ignore_agent = self.ignore_custom_event = handler is None
-        # Off, it must not count as inline: other handlers can miss events because of one that is.
-        self.run_inline = handler.run_inline if handler is not None else False
-        if before is not None and (handler is None or before is not handler._tracker):
-            before.registry.give_up("detached")
+        before: RunRegistry[Any] | None = vars(self).get("_registry")
+        self.__dict__ = dict(_OFF) if handler is None else vars(handler)
+        if before is not None and before is not vars(self).get("_registry"):
+            if handler is not None:
+                logger.warning("attach: this handler replaces the one that was attached before")
+            before.give_up("detached")
 
+
+# Off, it must not count as inline: other handlers can miss events because of one that is.
+_OFF = {name: True for name in dir(RagaliqCallbackHandler) if name.startswith("ignore_")}
+_OFF["run_inline"] = False
 
 _LOCK = threading.Lock()
 _SWITCH = _AttachedHandler()

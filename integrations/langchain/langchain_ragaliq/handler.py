@@ -61,139 +61,6 @@ def _run_in_force() -> int | None:
     return parent_id.int if parent_id is not None else None
 
 
-class _Tracker:
-    """The runs in progress of one handler, or of the attached one and its copy.
-
-    Attributes:
-        registry: The runs in progress.
-        errors: Events that could not be handled.
-        explained: What became of the latest runs.
-    """
-
-    def __init__(
-        self,
-        monitor: Monitor,
-        *,
-        pipeline: str,
-        overrides: Overrides | None,
-        max_runs: int,
-        max_age: float,
-    ) -> None:
-        self.monitor = monitor
-        self.errors = 0
-        self._id = id(self)
-        self._pipeline = pipeline
-        self._overrides = overrides
-        self._owners = _OWNERS.setdefault(monitor, OrderedDict())
-        self.explained = Explanations(logger)
-        self.registry: RunRegistry[Run] = RunRegistry(
-            max_runs=max_runs, max_age=max_age, sweep_later=monitor.sweep_later
-        )
-
-    def evaluated(self, run_id: UUID) -> Run | None:
-        """The root that a run belongs to, if it will be evaluated."""
-        root = self.registry.runs.get(run_id.int)
-        return root if root is not None and root.ticket is not None else None
-
-    def part_started(self, run_id: UUID, parent_id: UUID | None) -> Run | None:
-        """Note a run below a known one and return its root; None where there is none."""
-        run, registry = run_id.int, self.registry
-        parent = parent_id.int if parent_id is not None else _run_in_force()
-        root = registry.runs.get(parent)
-        if root is None or (root.ticket is not None and is_suppressed()):
-            return None
-        # A call inside that was given the same run id must not become its own parent.
-        root.steps.setdefault(run, parent)
-        registry.runs[run] = root
-        if root.closed:
-            registry.join(root, run)
-        elif not root.has_child:
-            root.first_child_started()
-        return root
-
-    def root_started(
-        self,
-        run_id: UUID,
-        parent_id: UUID | None,
-        inputs: Any,
-        *,
-        name: str | None,
-        metadata: Mapping[str, Any] | None,
-        tags: Sequence[str] | None,
-    ) -> None:
-        """Note a chain that is not below a known one.
-
-        Its parent may still be given: inside a traced function, or with callbacks on a sub-chain,
-        the parent is somebody we never heard of.
-        """
-        run, registry, owners = run_id.int, self.registry, self._owners
-        if run in registry.runs:
-            return  # the same handler was given in two places
-        if name is not None:
-            if name.startswith(_EACH) and isinstance(inputs, list):
-                return  # its items are runs
-            if name.endswith(_EVALUATORS):
-                registry.ignore(run)
-                return
-        parent = parent_id.int if parent_id is not None else _run_in_force()
-        if parent is not None and registry.is_ignored(parent):
-            registry.ignore(run)
-            return
-        ticket = None
-        # Each is one step of the interpreter's: threads need no lock.
-        if owners.setdefault(run, self._id) == self._id:
-            ticket = self.monitor.begin(
-                run_id, pipeline=self._pipeline or name or "", framework="langchain"
-            )
-            if len(owners) > _OWNED_RUNS:
-                owners.popitem(last=False)
-        # Followed before anything is looked at: should that fail, the run still ends.
-        root = Run(run_id, ticket, self._overrides)
-        registry.open(root)
-        if ticket is not None:
-            root.opened(inputs, metadata or {}, tags or ())
-
-    def root_ended(self, root: Run, outputs: Any, inputs: Any, *, is_stream: bool) -> None:
-        """Close a root that ended well and submit it, or say why it cannot be evaluated."""
-        self._owners.pop(root.key, None)  # another run may have the same id
-        ticket = root.ticket
-        if not self.registry.close(root) or ticket is None:
-            return
-        try:
-            reason = root.conclude(outputs, inputs, is_stream=is_stream)
-            target = root.target()
-        except BaseException as error:
-            # Not only our own: Ctrl-C may come in the middle of the application's `extract`.
-            is_ours = isinstance(error, Exception)
-            ticket.discard("internal_error" if is_ours else "interrupted")
-            raise
-        log = root.log
-        if reason:
-            ticket.discard(reason)
-        elif root.guarded and log.answer.text.strip() in root.guarded:
-            ticket.withdraw()
-            reason = "withdrawn"
-        self.explained.note(log.id, reason or log)
-        if not reason:
-            ticket.submit(
-                log, target=target, session_id=root.session_id, response_id=root.response_id
-            )
-
-    def root_failed(self, root: Run, error: BaseException) -> None:
-        """Close a root that ended in an error."""
-        self._owners.pop(root.key, None)
-        if not self.registry.close(root) or root.ticket is None:
-            return
-        if isinstance(error, GuardRejected):
-            self.explained.note(root.log.id, "withdrawn")
-            root.ticket.withdraw()
-            return
-        reason = "interrupted" if is_interrupt(error) else "errored"
-        reason = "cancelled" if is_stopped(error) else reason
-        self.explained.note(root.log.id, reason)
-        root.ticket.discard(reason)
-
-
 def _contained(event: E) -> E:
     """Keep every error of an event handler from the application.
 
@@ -233,6 +100,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
 
     Attributes:
         monitor: Gets the answers.
+        errors: Events that could not be handled.
 
     Raises:
         TypeError: Both `monitor` and options for one are given.
@@ -270,21 +138,18 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
                 f"RagaliqCallbackHandler: monitor must be a ragaliq.Monitor, got "
                 f"{type(monitor).__name__}; a judge is given by name: judge=..."
             )
-        said = {
-            "question_key": question_key,
-            "answer_key": answer_key,
-            "context_key": context_key,
-        }
+        said = {"question_key": question_key, "answer_key": answer_key, "context_key": context_key}
         is_said = extract is not None or any(key is not None for key in said.values())
-        overrides = Overrides(extract=extract, **said) if is_said else None
+        self._overrides = Overrides(extract=extract, **said) if is_said else None
         self.run_inline = run_inline
         self.monitor = monitor if monitor is not None else Monitor(**with_judge(monitor_options))
-        self._tracker = _Tracker(
-            self.monitor,
-            pipeline=pipeline,
-            overrides=overrides,
-            max_runs=max_runs,
-            max_age=max_age,
+        self.errors = 0
+        self._pipeline = pipeline
+        self._owners = _OWNERS.setdefault(self.monitor, OrderedDict())
+        self._owner = id(self)
+        self._explained = Explanations(logger)
+        self._registry: RunRegistry[Run] = RunRegistry(
+            max_runs=max_runs, max_age=max_age, sweep_later=self.monitor.sweep_later
         )
 
     # Chains are copied with their handlers: a copy must report to the same place.
@@ -297,12 +162,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
     @property
     def open_runs(self) -> int:
         """Runs that have started and not ended."""
-        return len(self._tracker.registry)
-
-    @property
-    def errors(self) -> int:
-        """Events that could not be handled."""
-        return self._tracker.errors
+        return len(self._registry)
 
     def explain(self, run_id: UUID | str) -> Explanation | None:
         """What became of one of the latest runs: its parts, where they came from, or why not.
@@ -313,24 +173,132 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         Returns:
             None for a run that was sampled out, goes on, or ended too long ago.
         """
-        return self._tracker.explained.of(str(run_id))
+        return self._explained.of(str(run_id))
 
     def _complain(self, error: Exception) -> None:
         """Count an error, and log the first; its message may quote the application's text."""
-        tracker = getattr(self, "_tracker", None)
-        if tracker is None:
+        if "errors" not in vars(self):
             return  # the attached handler was switched off meanwhile
-        tracker.errors += 1
-        if tracker.errors == 1:
+        self.errors += 1
+        if self.errors == 1:
             logger.warning(
                 "an event could not be handled (%s); further errors are counted in `errors`",
                 type(error).__name__,
             )
 
+    def _evaluated(self, run_id: UUID) -> Run | None:
+        """The root that a run belongs to, if it will be evaluated."""
+        root = self._registry.runs.get(run_id.int)
+        return root if root is not None and root.ticket is not None else None
+
+    def _part_started(self, run_id: UUID, parent_id: UUID | None) -> Run | None:
+        """Note a run below a known one and return its root; None where there is none."""
+        run, registry = run_id.int, self._registry
+        parent = parent_id.int if parent_id is not None else _run_in_force()
+        root = registry.runs.get(parent)
+        if root is None or (root.ticket is not None and is_suppressed()):
+            return None
+        # A call inside that was given the same run id must not become its own parent.
+        root.steps.setdefault(run, parent)
+        registry.runs[run] = root
+        if root.closed:
+            registry.join(root, run)
+        elif not root.has_child:
+            root.first_child_started()
+        return root
+
+    def _root_started(
+        self,
+        run_id: UUID,
+        parent_id: UUID | None,
+        inputs: Any,
+        *,
+        name: str | None,
+        metadata: Mapping[str, Any] | None,
+        tags: Sequence[str] | None,
+    ) -> None:
+        """Note a chain that is not below a known one.
+
+        Its parent may still be given: inside a traced function, or with callbacks on a sub-chain,
+        the parent is somebody we never heard of.
+        """
+        run, registry, owners = run_id.int, self._registry, self._owners
+        if run in registry.runs:
+            return  # the same handler was given in two places
+        if name is not None:
+            if name.startswith(_EACH) and isinstance(inputs, list):
+                return  # its items are runs
+            if name.endswith(_EVALUATORS):
+                registry.ignore(run)
+                return
+        parent = parent_id.int if parent_id is not None else _run_in_force()
+        if parent is not None and registry.is_ignored(parent):
+            registry.ignore(run)
+            return
+        ticket = None
+        # Each is one step of the interpreter's: threads need no lock.
+        if owners.setdefault(run, self._owner) == self._owner:
+            ticket = self.monitor.begin(
+                run_id, pipeline=self._pipeline or name or "", framework="langchain"
+            )
+            if len(owners) > _OWNED_RUNS:
+                owners.popitem(last=False)
+        # Followed before anything is looked at: should that fail, the run still ends.
+        root = Run(run_id, ticket, self._overrides)
+        registry.open(root)
+        if ticket is not None:
+            root.opened(inputs, metadata or {}, tags or ())
+
+    def _root_ended(self, root: Run, outputs: Any, inputs: Any, *, is_stream: bool) -> None:
+        """Close a root that ended well and submit it, or say why it cannot be evaluated."""
+        self._owners.pop(root.key, None)  # another run may have the same id
+        ticket = root.ticket
+        if not self._registry.close(root) or ticket is None:
+            return
+        try:
+            reason = root.conclude(outputs, inputs, is_stream=is_stream)
+            target = root.target()
+        except BaseException as error:
+            # Not only our own: Ctrl-C may come in the middle of the application's `extract`.
+            is_ours = isinstance(error, Exception)
+            ticket.discard("internal_error" if is_ours else "interrupted")
+            raise
+        log = root.log
+        if reason:
+            ticket.discard(reason)
+        elif root.guarded and log.answer.text.strip() in root.guarded:
+            ticket.withdraw()
+            reason = "withdrawn"
+        self._explained.note(log.id, reason or log)
+        if not reason:
+            response_id = getattr(root.message, "response_metadata", {}).get("id")
+            ticket.submit(
+                log,
+                target=target,
+                session_id=root.session_id,
+                response_id=response_id if isinstance(response_id, str) else None,
+            )
+
+    def _root_failed(self, root: Run, error: BaseException) -> None:
+        """Close a root that ended in an error."""
+        self._owners.pop(root.key, None)
+        if not self._registry.close(root) or root.ticket is None:
+            return
+        if isinstance(error, GuardRejected):
+            self._explained.note(root.log.id, "withdrawn")
+            root.ticket.withdraw()
+            return
+        reason = "interrupted" if is_interrupt(error) else "errored"
+        reason = "cancelled" if is_stopped(error) else reason
+        self._explained.note(root.log.id, reason)
+        root.ticket.discard(reason)
+
+    # Events
+
     @_contained
     def scored_by_guard(self, run_id: UUID, answer: str) -> None:
         """A guard inside this run has judged `answer`: the run is not scored again for it."""
-        root = self._tracker.evaluated(run_id)
+        root = self._evaluated(run_id)
         if root is not None:
             root.guarded = (root.guarded or set()) | {answer.strip()}
 
@@ -349,11 +317,10 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
     ) -> None:
         """A chain or a step of one began."""
         try:
-            tracker = self._tracker
-            root = tracker.part_started(run_id, parent_run_id)
+            root = self._part_started(run_id, parent_run_id)
             if root is None:
                 if run_type is None or run_type == "chain":
-                    tracker.root_started(
+                    self._root_started(
                         run_id, parent_run_id, inputs, name=name, metadata=metadata, tags=tags
                     )
             elif root.ticket is not None:
@@ -367,23 +334,21 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         *,
         run_id: UUID,
         parent_run_id: UUID | None = None,
-        tags: list[str] | None = None,
         **kwargs: Any,
     ) -> None:
         """A chain or a step of one ended."""
         try:
-            tracker = self._tracker
             run = run_id.int
-            root = tracker.registry.runs.get(run)
+            root = self._registry.runs.get(run)
             if root is None:
                 return
             if root.key == run:
                 is_stream = "inputs" in kwargs
-                tracker.root_ended(root, outputs, kwargs.get("inputs"), is_stream=is_stream)
+                self._root_ended(root, outputs, kwargs.get("inputs"), is_stream=is_stream)
             elif root.ticket is not None:
                 if "inputs" in kwargs:
                     root.took(run, kwargs["inputs"])
-                root.step_ended(run, outputs, tags)
+                root.step_ended(run, outputs)
         except Exception as error:  # noqa: BLE001 - as above
             self._complain(error)
 
@@ -398,7 +363,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
     ) -> None:
         """A chat model was called."""
         try:
-            root = self._tracker.part_started(run_id, parent_run_id)
+            root = self._part_started(run_id, parent_run_id)
             if root is not None and root.ticket is not None:
                 root.open_models.add(run_id.int)
                 prompt = messages[0] if messages else ()
@@ -417,7 +382,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         **kwargs: Any,
     ) -> None:
         """A completion model was called."""
-        root = self._tracker.part_started(run_id, parent_run_id)
+        root = self._part_started(run_id, parent_run_id)
         if root is not None and root.ticket is not None:
             root.open_models.add(run_id.int)
             root.log.asked(run_id.int, (Message("user", tuple(prompts[:1])),))
@@ -425,7 +390,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
         """A model answered."""
         try:
-            root = self._tracker.registry.runs.get(run_id.int)
+            root = self._registry.runs.get(run_id.int)
             if root is not None and root.ticket is not None:
                 root.replied(run_id.int, response)
         except Exception as error:  # noqa: BLE001 - as above
@@ -442,10 +407,10 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
     ) -> None:
         """A retriever was asked."""
         try:
-            root = self._tracker.part_started(run_id, parent_run_id)
+            root = self._part_started(run_id, parent_run_id)
             if root is None:
                 # A chain inside it writes queries, not answers.
-                self._tracker.registry.ignore(run_id.int)
+                self._registry.ignore(run_id.int)
             elif root.ticket is not None:
                 root.retrievers.add(run_id.int)  # models below it write queries, not answers
                 root.log.retrieving(run_id.int)
@@ -457,7 +422,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
     ) -> None:
         """A retriever returned documents."""
         try:
-            root = self._tracker.registry.runs.get(run_id.int)
+            root = self._registry.runs.get(run_id.int)
             if root is not None and root.ticket is not None:
                 root.retrieved(run_id.int, documents)
         except Exception as error:  # noqa: BLE001 - as above
@@ -474,21 +439,21 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         **kwargs: Any,
     ) -> None:
         """A tool was called."""
-        self._tracker.part_started(run_id, parent_run_id)
+        self._part_started(run_id, parent_run_id)
 
     @_contained
     def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """A tool answered."""
-        root = self._tracker.evaluated(run_id)
+        root = self._evaluated(run_id)
         if root is not None:
             root.tool_ended(run_id.int, output)
 
     @_contained
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """A chain, or a part of one, failed; a retry or a fallback may still answer."""
-        root = self._tracker.registry.runs.get(run_id.int)
+        root = self._registry.runs.get(run_id.int)
         if root is not None and root.key == run_id.int:
-            self._tracker.root_failed(root, error)
+            self._root_failed(root, error)
         elif root is not None and root.ticket is not None:
             root.part_failed(run_id.int, error)
 
@@ -502,6 +467,6 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         Likewise `ragaliq.question` and `ragaliq.answer`.
         """
         what = _NAMING_EVENTS.get(name)
-        root = self._tracker.evaluated(run_id) if what is not None else None
+        root = self._evaluated(run_id) if what is not None else None
         if root is not None and what is not None:
             name_part(root.log, what, data.get(what) if isinstance(data, Mapping) else data)

@@ -12,13 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
+from langchain_core.messages import BaseMessage
 from langchain_core.outputs import LLMResult
 from langchain_core.runnables.config import var_child_runnable_config
 from opentelemetry import trace
 
 from langchain_ragaliq._private import span_by_run_id
 from langchain_ragaliq.overrides import STATE_ANSWER_KEYS, Overrides
-from langchain_ragaliq.reading import KINDS, MESSAGES, READER, documents_among, texts_in
+from langchain_ragaliq.reading import KINDS, READER, documents_among, texts_in
 from ragaliq import OpenRun, Passage, SpanTarget, span_target
 from ragaliq.capture import CONTEXT_KEYS, Found, RunLog, models_words, text_blocks
 
@@ -59,6 +60,7 @@ class Run:
     __slots__ = (
         "_ambient",
         "_span",
+        "answer_keys",
         "closed",
         "fetched",
         "guarded",
@@ -71,15 +73,13 @@ class Run:
         "key",
         "keyed_passages",
         "log",
+        "message",
         "open_models",
         "open_steps",
         "overrides",
         "prompt_question",
         "question",
         "reply",
-        "reply_blocks",
-        "reply_calls",
-        "response_id",
         "retrievers",
         "run_id",
         "session_id",
@@ -99,9 +99,11 @@ class Run:
         if ticket is None:
             self.steps: dict[Any, Any] = {self.key: None}
             return
-        self.log = RunLog(self.key, ticket.run_id)
+        self.log = RunLog(ticket.run_id)
+        self.log.began(self.key, None)
         self.steps = self.log.parents
         self.overrides = overrides
+        self.answer_keys = STATE_ANSWER_KEYS if overrides is None else overrides.answer_keys
         self.run_id = run_id
         # The best span found so far, and how.
         self._span = span_by_run_id(run_id)
@@ -117,8 +119,9 @@ class Run:
         self.retrievers: set[int] = set()
         # The latest retriever's parent, what it returned, and that as it was read.
         self.fetched: tuple[int | None, Any, Sequence[Passage]] = _NOT_FETCHED
-        self.reply, self.reply_blocks, self.reply_calls = "", None, False
-        self.response_id: str | None = None
+        # The latest reply of a model outside retrievers, and the message that has it.
+        self.reply = ""
+        self.message: BaseMessage | None = None
         self.guarded: set[str] | None = None
         self.is_interrupted = False
         # What a thread's state had under the keys of answers before any step may have answered.
@@ -134,10 +137,6 @@ class Run:
         """It was given up."""
         if self.ticket is not None:
             self.ticket.discard(reason)
-
-    @property
-    def _answer_keys(self) -> frozenset[str]:
-        return STATE_ANSWER_KEYS if self.overrides is None else self.overrides.answer_keys
 
     # Steps
 
@@ -208,7 +207,7 @@ class Run:
             return
         if self.log.keeps_turns and not self.has_answered:
             fields = READER.fields(inputs) or {}
-            self.kept |= {k: fields[k] for k in self._answer_keys & fields.keys()}
+            self.kept |= {k: fields[k] for k in self.answer_keys & fields.keys()}
         around, documents, passages = self.fetched
         if passages and inputs is documents and around == parent and _follows(tags):
             # A sequence gives it what its retriever returned: nobody had that in between.
@@ -234,14 +233,14 @@ class Run:
         self.fetched = self.steps.get(run), documents, passages
         self.log.retrieved(run, passages)
 
-    def step_ended(self, run: int, outputs: Any, tags: Iterable[str] | None) -> None:
+    def step_ended(self, run: int, outputs: Any) -> None:
         """A step of the chain returned."""
         self.open_steps.discard(run)
         log = self.log
         if isinstance(outputs, str):
             log.said(run, outputs)
         elif isinstance(outputs, dict):
-            self.has_answered = self.has_answered or not self._answer_keys.isdisjoint(outputs)
+            self.has_answered = self.has_answered or not self.answer_keys.isdisjoint(outputs)
             log.returned(run, by_key=documents_among(outputs))
             for key, value in outputs.items():
                 if type(value) is str:
@@ -256,7 +255,7 @@ class Run:
         elif isinstance(outputs, list) and (
             (documents := READER.document_list(outputs)) is not None
         ):
-            log.returned(run, documents, follows=_follows(tags))
+            log.returned(run, documents)
         elif (fields := READER.fields(outputs)) is not None or isinstance(outputs, list | tuple):
             self.has_answered = True
             log.returned(run, by_key=documents_among(outputs if fields is None else dict(fields)))
@@ -272,30 +271,25 @@ class Run:
         """A model answered; the last reply outside retrievers may be the run's answer."""
         self.open_models.discard(run)
         first = result.generations[0][0] if result.generations and result.generations[0] else None
-        text, also, response_id = first.text if first else "", [], None
-        blocks, calls = None, ()
+        text = first.text if first else ""
+        also: Sequence[str] = ()
         message = getattr(first, "message", None)
-        if message is not None and KINDS[type(message)] in MESSAGES:
-            content = message.content
-            if isinstance(content, str):
-                text = content
-            else:
-                text, blocks = "".join(text_blocks(content)), content
-            calls = getattr(message, "tool_calls", ())
-            also = [each for call in calls for each in texts_in(call.get("args"))] if calls else []
-            response_id = message.response_metadata.get("id")
+        if message is not None:
+            if not isinstance(message.content, str):
+                text = "".join(text_blocks(message.content))
+            if calls := getattr(message, "tool_calls", ()):
+                also = [each for call in calls for each in texts_in(call.get("args"))]
         self.log.replied(run, text, also)
         at: int | None = run
         while at is not None and at not in self.retrievers:
             at = self.steps.get(at)
         if at is None:
-            self.reply, self.reply_blocks, self.reply_calls = text, blocks, bool(calls)
-            self.response_id = response_id if isinstance(response_id, str) else None
+            self.reply, self.message = text, message
 
     def tool_ended(self, run: int, output: Any) -> None:
         """A tool answered."""
-        if self.reply_calls:  # it was called with what a model said on the way: no answer
-            self.reply, self.reply_blocks, self.reply_calls = "", None, False
+        if getattr(self.message, "tool_calls", ()):  # what a model said with its call: no answer
+            self.reply, self.message = "", None
         if getattr(output, "status", None) == "error":
             # The model is told so, not what was fetched until then.
             self.log.had_errors = True
@@ -372,7 +366,8 @@ class Run:
             return "no_question" if not log.question.text else "no_answer"
         if log.passages is None:
             log.passages = self.keyed_passages
-        log.blocks = self.reply_blocks if log.answer.text == self.reply else None
+        if self.message is not None and log.answer.text == self.reply:
+            log.blocks = self.message.content
         log.metadata = {k: v for k, v in log.metadata.items() if not k.startswith(_OWN_METADATA)}
         if log.passages is None and not isinstance(outputs, str):
             sources = READER.context(outputs)

@@ -179,7 +179,8 @@ class _Run:
     written: tuple[object, str, str] | None = None  # the last that was read: text, failure
 
     def __post_init__(self) -> None:
-        self.log = RunLog(self.key)
+        self.log = RunLog(str(self.key))
+        self.log.began(self.key, None)
 
     @property
     def steps(self) -> Collection[Hashable]:
