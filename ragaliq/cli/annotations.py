@@ -77,7 +77,7 @@ def label_from_backend(address: str, out: Path, name: str, *, at_random: bool) -
 def _note_chances(rows: list[dict[str, Any]], reader: BackendReader) -> None:
     """Say of each row that it was drawn, with the chance that runs of its pipeline had."""
     labelled = Counter(str(row["group"]) for row in rows)
-    since, until = reader.window
+    since, until, _ = reader.window
     until = time.time() if until is None else until
     for row in rows:
         pipeline = str(row["group"])

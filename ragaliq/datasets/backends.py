@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from ragaliq.core.concurrency import pause_before_retry
@@ -94,9 +94,8 @@ class BackendReader(TraceReader):
         sink: Writes scores back.
         scored: How many of the runs have a score.
         unscored: How many have none, and are read.
-        running: Traces of the last reading whose first span has not arrived yet.
         pipelines: How many runs each has, scored or not.
-        window: Unix times in seconds between which they began; None for no limit.
+        window: When they began, and how many at most.
     """
 
     def __init__(
@@ -118,12 +117,10 @@ class BackendReader(TraceReader):
             resolve=resolve,
         )
         self._name = self.address = address
-        self._window = _Window.of(address)
-        self._backend = _backend_of(address, self._window)
+        self.window = AskedWindow.of(address)
+        self._backend = _backend_of(address, self.window)
         self.sink = self._backend.sink
-        self.running = 0
         self.pipelines: Counter[str] = Counter()
-        self.window = self._window.since, self._window.until
         self._asked_at = time.time()
         self._targets: dict[str, tuple[SpanTarget, float]] = {}
         self._metrics: dict[str, set[str]] = defaultdict(set)
@@ -135,14 +132,13 @@ class BackendReader(TraceReader):
                 if run.target is not None:
                     self._targets[case.id] = run.target, run.ended_at
                     self.pipelines[run.pipeline] += 1
-            targets = [target for target, _ in self._targets.values()]
-            annotations = run_sync(self._annotations(targets))
+            found = run_sync(self._annotations())
         except SinkError as error:
             known = error.kind != "http_404"
             problem = f"{error}" if known else f"{self._backend.product} knows no such project"
             raise DatasetError(f"{address}: {problem}") from None
-        for case_id, found in self._by_case(annotations).items():
-            self._metrics[case_id] = {each.metric for each in found if each.metric}
+        for case_id, said in self._by_case(found).items():
+            self._metrics[case_id] = {each.metric for each in said if each.metric}
         self.skip_scored()
 
     def skip_scored(self, metrics: Sequence[str] = ()) -> None:
@@ -154,14 +150,13 @@ class BackendReader(TraceReader):
             if not (wanted <= self._metrics[case_id] if wanted else self._metrics[case_id])
         ]
         newest = sorted(left, key=lambda case_id: -self._targets[case_id][1])
-        self._unscored = set(newest[: self._window.limit])
+        self._unscored = set(newest[: self.window.limit])
         self.scored, self.unscored = len(self._targets) - len(left), len(self._unscored)
 
     def annotated(self) -> Iterator[tuple[RAGTestCase, list[Annotation]]]:
         """The runs that people annotated, scored or not, with what each of them said."""
         try:
-            targets = [target for target, _ in self._targets.values()]
-            found = run_sync(self._annotations(targets))
+            found = run_sync(self._annotations())
         except SinkError as error:
             raise DatasetError(f"{self.address}: {error}") from None
         by_case = self._by_case([each for each in found if each.by_person])
@@ -170,25 +165,16 @@ class BackendReader(TraceReader):
                 yield case, by_case[case.id]
 
     def __iter__(self) -> Iterator[RAGTestCase]:
-        for case in self._cases():
-            if case.id in self._unscored:
-                yield case
-
-    def _cases(self) -> Iterator[RAGTestCase]:
-        self.running = 0
-        yield from super()._cases()
+        return (case for case in self._cases() if case.id in self._unscored)
 
     def _runs_of(self, spans: list[TraceSpan]) -> list[TracedCase]:
         began = min(span.start_ns for span in spans) / 1e9
-        if not self._window.holds(began):
-            return []
         known = {span.span_id for span in spans}
         is_whole = all(span.parent_id in known for span in spans if span.parent_id)
         ended = max(span.end_ns for span in spans) / 1e9
-        if not is_whole and ended > self._asked_at - _ARRIVING:
-            self.running += 1
-            return []
-        return super()._runs_of(spans)
+        is_running = not is_whole and ended > self._asked_at - _ARRIVING
+        is_read = self.window.holds(began) and not is_running
+        return super()._runs_of(spans) if is_read else []
 
     def _by_case(self, annotations: Sequence[Annotation]) -> dict[str, list[Annotation]]:
         """Annotations by the run they are about: the span's, or each run of the trace."""
@@ -211,15 +197,15 @@ class BackendReader(TraceReader):
             await self.sink.aclose()
             raise
 
-    async def _annotations(self, targets: Sequence[SpanTarget]) -> list[Annotation]:
+    async def _annotations(self) -> list[Annotation]:
+        targets = [target for target, _ in self._targets.values()]
         try:
             return [each async for each in self._backend.annotations(targets)]
         finally:
             await self.sink.aclose()
 
 
-@dataclass(frozen=True)
-class _Window:
+class AskedWindow(NamedTuple):
     """Which runs are asked for: the newest so many, or all, that began in a time, Unix seconds."""
 
     since: float | None = None
@@ -227,7 +213,8 @@ class _Window:
     limit: int | None = None
 
     @classmethod
-    def of(cls, address: str) -> _Window:
+    def of(cls, address: str) -> AskedWindow:
+        """What an address asks for."""
         options = dict(parse_qsl(urlsplit(address).query, keep_blank_values=True))
         address = _without_secrets(address)
         if unknown := sorted(options.keys() - set(_OPTIONS)):
@@ -251,6 +238,7 @@ class _Window:
         return cls(times.get("since"), times.get("until"), int(limit) if limit else None)
 
     def holds(self, began: float) -> bool:
+        """Whether a run that began then is asked for."""
         return (self.since is None or began >= self.since) and (
             self.until is None or began < self.until
         )
@@ -282,7 +270,7 @@ class _Backend(ABC):
     token = "cursor"  # noqa: S105 - the field by which a query names the next page
     needs_project = True
 
-    def __init__(self, place: str | None, project: str, window: _Window) -> None:
+    def __init__(self, place: str | None, project: str, window: AskedWindow) -> None:
         self.sink = self.sink_type(place)
         self.project, self.window = project, window
 
@@ -316,6 +304,12 @@ class _Backend(ABC):
                     permanent=True,
                 )
             asking[self.token] = following
+
+    async def data(self, path: str, query: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
+        """What all pages of an answer hold."""
+        async for page in self.pages(path, query):
+            for each in _listed(page, "data"):
+                yield each
 
     async def asked(self, path: str, query: Mapping[str, Any], body: object = None) -> Any:
         """A page of an answer; what may pass is tried again."""
@@ -383,9 +377,8 @@ class _Phoenix(_Backend):
 
     async def spans(self) -> AsyncIterator[Mapping[str, Any]]:
         query = {"limit": 500, **self.window.asked("start_time", "end_time")}
-        async for page in self.pages(f"{self._path}/spans", query):
-            for span in _listed(page, "data"):
-                yield span
+        async for span in self.data(f"{self._path}/spans", query):
+            yield span
 
     async def annotations(self, targets: Sequence[SpanTarget]) -> AsyncIterator[Annotation]:
         traces = {target.span_id: target.trace_id for target in targets}
@@ -407,9 +400,8 @@ class _Phoenix(_Backend):
 
     async def _annotations(self, kind: str, query: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
         try:
-            async for page in self.pages(f"{self._path}/{kind}_annotations", query):
-                for each in _listed(page, "data"):
-                    yield each
+            async for each in self.data(f"{self._path}/{kind}_annotations", query):
+                yield each
         except SinkError as error:
             # Older servers have no annotations of traces; none at all is a 404 as well.
             if error.kind != "http_404":
@@ -481,7 +473,7 @@ class _Langfuse(_Backend):
             "limit": 500,
             **self.window.asked("fromStartTime", "toStartTime"),
         }
-        async for each in self._listed("/api/public/v2/observations", query):
+        async for each in self.data("/api/public/v2/observations", query):
             attributes = {
                 "langfuse.observation.type": str(each.get("type", "")).lower(),
                 "langfuse.observation.input": each.get("input"),
@@ -506,7 +498,7 @@ class _Langfuse(_Backend):
                 "fields": "details,subject,annotation",
                 "limit": 100,
             }
-            async for each in self._listed("/api/public/v3/scores", query):
+            async for each in self.data("/api/public/v3/scores", query):
                 subject = _object(each, "subject")
                 about = str(subject.get("id", ""))
                 is_trace = subject.get("kind") == "trace"
@@ -520,11 +512,6 @@ class _Langfuse(_Backend):
                     metadata=_object(each, "metadata"),
                 )
 
-    async def _listed(self, path: str, query: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
-        async for page in self.pages(path, query):
-            for each in _listed(page, "data"):
-                yield each
-
 
 _BACKENDS: dict[str, type[_Backend]] = {
     "phoenix": _Phoenix,
@@ -533,7 +520,7 @@ _BACKENDS: dict[str, type[_Backend]] = {
 }
 
 
-def _backend_of(address: str, window: _Window) -> _Backend:
+def _backend_of(address: str, window: AskedWindow) -> _Backend:
     """The product that an address names."""
     parts = urlsplit(address)
     product, _, scheme = parts.scheme.partition("+")

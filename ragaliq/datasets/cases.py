@@ -455,5 +455,5 @@ def require_new(case_id: str, where: str, seen: dict[bytes, str]) -> None:
     # Eight bytes an id and not the id itself: a file may have many millions of them.
     key = blake2b(case_id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     if key in seen:
-        raise fault(where, f"its id is also that of {seen[key]}", "give each case its own id")
+        raise fault(where, f"its id is also that of {seen[key]}", "give each its own id")
     seen[key] = where

@@ -10,8 +10,8 @@ from typing import Any
 
 from ragaliq.core.results import Verdict
 from ragaliq.core.test_case import FIELDS
-from ragaliq.datasets.cases import as_chunks, as_text
-from ragaliq.datasets.rows import Format, Row, fault, rows_of
+from ragaliq.datasets.cases import as_chunks, as_text, require_new
+from ragaliq.datasets.rows import Format, Row, fault, require_file, rows_of
 from ragaliq.errors import DatasetError, RowError
 
 LABEL_FIELDS: dict[str, tuple[str, ...]] = {
@@ -87,21 +87,16 @@ def read_labelled_claims(
             place and field, never its text.
     """
     path = Path(path)
-    if not path.exists():
-        raise DatasetError(f"{path}: there is no such file")
-    if path.is_dir():
-        raise DatasetError(f"{path} is a folder; name a file in it")
-    seen: dict[str, str] = {}
+    require_file(path)
+    seen: dict[bytes, str] = {}
     for row in rows_of(path, file_format):
         try:
             if isinstance(row, RowError):
                 raise row
             claim = _claim(row)
-            if claim.id in seen:
-                raise fault(row.where, f"its id is also that of {seen[claim.id]}")
+            require_new(claim.id, row.where, seen)
         except RowError as error:
             raise DatasetError(f"{path}, {error}") from None
-        seen[claim.id] = row.where
         yield claim
     if not seen:
         raise DatasetError(f"{path}: there are no rows in it")

@@ -12,7 +12,7 @@ from typing import Literal
 
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.datasets.cases import CaseReader, OnError, SkippedRow, require_known, require_new
-from ragaliq.datasets.rows import Format, format_of, is_place
+from ragaliq.datasets.rows import Format, format_of, is_place, require_file
 from ragaliq.datasets.trace_reader import TraceReader
 from ragaliq.errors import ConfigurationError, DatasetError, RowError
 from ragaliq.traces import TextFetcher, read_mapping
@@ -100,10 +100,7 @@ def read_cases(
     for place, each in enumerate(paths):
         if each in paths[:place]:
             raise DatasetError(f"{each} is named twice")
-        if not each.exists():
-            raise DatasetError(f"{each}: there is no such file")
-        if each.is_dir():
-            raise DatasetError(f"{each} is a folder; name a file in it")
+        require_file(each)
         if file_format == "traces" or (file_format is None and holds_traces(each)):
             readers.append(
                 TraceReader(each, fields=fields, on_error=on_error, mapping=rules, resolve=resolve)

@@ -395,6 +395,14 @@ def format_of(path: Path) -> Format:
     )
 
 
+def require_file(path: Path) -> None:
+    """Check that there is something to read."""
+    if not path.exists():
+        raise DatasetError(f"{path}: there is no such file")
+    if path.is_dir():
+        raise DatasetError(f"{path} is a folder; name a file in it")
+
+
 def rows_of(
     path: Path, file_format: str | None = None, *, encoding: str | None = None
 ) -> Iterator[Row | RowError]:
