@@ -13,10 +13,14 @@ from time import perf_counter
 
 
 class Comparison:
-    """Seconds per call of every variant, per pass, and the variant without anything added."""
+    """Seconds per call of every variant, per pass, and the variant without anything added.
 
-    def __init__(self, times, baseline):
-        self._times, self._baseline = times, baseline
+    Attributes:
+        calls: How often every variant was called, the call before all passes included.
+    """
+
+    def __init__(self, times, baseline, calls):
+        self._times, self._baseline, self.calls = times, baseline, calls
 
     def added(self, variant):
         """Seconds a call takes longer than the baseline's, in the quietest pass."""
@@ -50,9 +54,12 @@ class Comparison:
 def compare(variants, *, calls, rounds, passes, between):
     """Measure variants, by name what is called; the first is the baseline.
 
-    A pass has so many rounds, in each of which every variant has a block of so many calls; before
-    every pass `between` clears away what the last one left.
+    Every variant is called once first, for what starts on first use. A pass has so many rounds, in
+    each of which every variant has a block of so many calls; before every pass `between` clears
+    away what the last one left.
     """
+    for variant in variants.values():
+        variant()
     order = random.Random(0)
     names = list(variants)
     times = []
@@ -64,7 +71,7 @@ def compare(variants, *, calls, rounds, passes, between):
             for name in order.sample(names, len(names)):
                 blocks[name].append(_seconds_per_call(variants[name], calls))
         times.append({name: quantiles(blocks[name], n=4)[0] for name in names})
-    return Comparison(times, baseline=names[0])
+    return Comparison(times, names[0], 1 + calls * rounds * passes)
 
 
 def _seconds_per_call(call, calls):

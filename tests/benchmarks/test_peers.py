@@ -5,15 +5,15 @@ flushed outside the measured part. They record every step with its texts and rag
 so this is what a user pays, not the price of equal work. Needs `make bench-peers`.
 """
 
-import asyncio
 import threading
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import asking
 import pytest
 from held_back import HeldBack
 from interleaved import compare
-from rag_chain import QUESTION, rag_chain
-from test_langchain_overhead import AGAIN, ALL, EMPTY, NONE, NOTHING, EmptyHandler
+from test_handler_overhead import AGAIN, ALL, EMPTY, NONE, NOTHING
 
 from langchain_ragaliq import RagaliqCallbackHandler
 
@@ -88,30 +88,27 @@ def test_what_the_handlers_of_other_tools_cost(mode, langfuse, openinference, re
     handlers = {
         NONE: [],
         AGAIN: [],
-        EMPTY: [EmptyHandler()],
+        EMPTY: [asking.EmptyCallbackHandler()],
         ALL: [RagaliqCallbackHandler(sampled.monitor)],
         NOTHING: [RagaliqCallbackHandler(unsampled.monitor)],
         "langfuse": [langfuse[0]],
         "openinference": [openinference[0]],
     }
-    rag = rag_chain()
 
     def between():
         sampled.catch_up()
         langfuse[1]()
         openinference[1]()
 
-    with asyncio.Runner() as runner:
-
-        def call(callbacks):
-            if mode == "sync":
-                return rag.invoke(QUESTION, {"callbacks": callbacks})
-            return runner.run(rag.ainvoke(QUESTION, {"callbacks": callbacks}))
-
-        variants = {name: (lambda given=given: call(given)) for name, given in handlers.items()}
-        for variant in variants.values():
-            assert variant() == "Five days."
-        found = compare(variants, calls=CALLS, rounds=ROUNDS, passes=PASSES, between=between)
+    with asking.langchain(mode) as ask:
+        assert ask([]) == "Five days."
+        found = compare(
+            {name: partial(ask, listening) for name, listening in handlers.items()},
+            calls=CALLS,
+            rounds=ROUNDS,
+            passes=PASSES,
+            between=between,
+        )
     report(found.table(f"LangChain beside other tools, {mode}"))
     between()
     for each in (sampled, unsampled):

@@ -14,13 +14,10 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
+import asking
 import pytest
 from held_back import HeldBack
-from llama_index.core.instrumentation import get_dispatcher
-from llama_index.core.llms import MockLLM
-from llama_index.core.query_engine import RetrieverQueryEngine
-from rag_chain import QUESTION, TEXTS, rag_chain
-from test_llama_index_overhead import ConstantRetriever
+from rag_chain import QUESTION, TEXTS
 
 from langchain_ragaliq import RagaliqCallbackHandler
 from llama_index.evaluation.ragaliq import RagaliqSpanHandler
@@ -44,30 +41,13 @@ def ratio(with_it: Callable[[], object], without: Callable[[], object]) -> float
     return median(taken[with_it]) / median(taken[without])
 
 
-def langchain(rate: float) -> float:
-    """A chain with the handler to the same chain without one."""
-    held, chain = HeldBack(rate), rag_chain()
-    config = {"callbacks": [RagaliqCallbackHandler(held.monitor)]}
-    found = ratio(lambda: chain.invoke(QUESTION, config), lambda: chain.invoke(QUESTION))
-    held.catch_up()
-    held.monitor.close(5)
-    return found
-
-
-def llama_index(rate: float) -> float:
-    """A query with the span handler to the same query without one."""
-    held, dispatcher = HeldBack(rate), get_dispatcher()
-    ours, before = [RagaliqSpanHandler(held.monitor)], dispatcher.span_handlers
-    engine = RetrieverQueryEngine.from_args(ConstantRetriever(), llm=MockLLM(max_tokens=8))
-
-    def ask(handlers):
-        dispatcher.span_handlers = handlers
-        engine.query(QUESTION)
-
-    found = ratio(lambda: ask(ours), lambda: ask([]))
-    dispatcher.span_handlers = before
-    held.catch_up()
-    held.monitor.close(5)
+def asked(asks, handler, rate: float) -> float:
+    """A request with a handler of ragaliq's to the same request without one."""
+    held = HeldBack(rate)
+    ours = [handler(held.monitor)]
+    with asks() as ask:
+        found = ratio(lambda: ask(ours), lambda: ask([]))
+    held.end(ROUNDS)
     return found
 
 
@@ -104,12 +84,26 @@ def throughput() -> float:
     return median(shares)
 
 
+LANGCHAIN = asking.langchain, RagaliqCallbackHandler
+LLAMA_INDEX = asking.llama_index, RagaliqSpanHandler
 # And by how much a ratio may be over its baseline: as far as runs on a busy machine differ.
 MEASURED: dict[str, tuple[Callable[[], float], float]] = {
-    "LangChain handler, every run sampled": (lambda: langchain(1.0), 0.06),
-    "LangChain handler, no run sampled": (lambda: langchain(0.0), 0.05),
-    "LlamaIndex handler, every run sampled": (lambda: llama_index(1.0), 0.06),
-    "LlamaIndex handler, no run sampled": (lambda: llama_index(0.0), 0.05),
+    "LangChain handler, every run sampled": (
+        lambda: asked(*LANGCHAIN, 1.0),
+        0.06,
+    ),
+    "LangChain handler, no run sampled": (
+        lambda: asked(*LANGCHAIN, 0.0),
+        0.05,
+    ),
+    "LlamaIndex handler, every run sampled": (
+        lambda: asked(*LLAMA_INDEX, 1.0),
+        0.06,
+    ),
+    "LlamaIndex handler, no run sampled": (
+        lambda: asked(*LLAMA_INDEX, 0.0),
+        0.05,
+    ),
     "import ragaliq / pydantic": (lambda: imported("import ragaliq", "import pydantic"), 0.05),
     "import of the pytest plugin / pytest": (
         lambda: imported("import pytest, ragaliq.pytest_plugin", "import pytest"),
