@@ -25,12 +25,13 @@ JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | JsonObject 
 class JsonObject(dict[str, "JsonValue"]):
     """A JSON object that remembers what was wrong with it; the last value of a key counts."""
 
-    __slots__ = ("complete", "disputed")
+    __slots__ = ("complete", "disputed", "pending")
 
     def __init__(self, pairs: Iterable[tuple[str, JsonValue]] = ()) -> None:
         super().__init__()
         self.complete = True  # False when it was cut off, or a part of it could not be read
         self.disputed: frozenset[str] = frozenset()  # keys given twice, with different values
+        self.pending: str | None = None  # while it is read, the key whose value comes next
         for key, value in pairs:
             self.put(key, value)
 
@@ -186,26 +187,18 @@ class Reading(NamedTuple):
     damaged: bool = False  # whether a part of it could not be read
 
 
-def read_value(text: str, start: int) -> Reading:
-    """Read the list or object that opens at `start`."""
-    return _Reader(text, start).read()
-
-
-class _Reader:
-    """What is open is on two lists, since text may nest without an end.
-
-    `_keys` holds, for each open object, the key whose value comes next.
-    """
+class Reader:
+    """Reads the list or object that opens at `start`, without recursion: text may nest for ever."""
 
     def __init__(self, text: str, start: int) -> None:
         self._text = text
         self._start = self._at = start
         self._open: list[Container] = []
-        self._keys: list[str | None] = []
         self._closed: Container | None = None
         self._damaged = False
 
     def read(self) -> Reading:
+        """Read it as far as it is JSON."""
         is_json = True
         while is_json and self._closed is None:
             blank = _BLANK.match(self._text, self._at)
@@ -225,36 +218,40 @@ class _Reader:
             self._close(list if character == "]" else JsonObject)
         elif character in ",，;":
             self._at += 1
-            if self._keys[-1] is not None:
+            if self._awaits_value():
                 self._add(None)
-        elif self._awaits_key():
-            return self._key()
+        elif (item := self._awaiting_key()) is not None:
+            return self._key(item)
         elif isinstance(self._open[-1], list) and _OPENS_KEY.match(self._text, self._at):
-            self._begin(JsonObject())  # the brace before it is missing
+            self._open.append(JsonObject())  # the brace before it is missing
             self._mark()
         else:
             self._scalar(character)
         return True
 
-    def _awaits_key(self) -> bool:
-        return isinstance(self._open[-1], JsonObject) and self._keys[-1] is None
+    def _awaiting_key(self) -> JsonObject | None:
+        innermost = self._open[-1]
+        if isinstance(innermost, JsonObject) and innermost.pending is None:
+            return innermost
+        return None
+
+    def _awaits_value(self) -> bool:
+        return isinstance(self._open[-1], JsonObject) and self._open[-1].pending is not None
 
     def _push(self, character: str) -> bool:
         if len(self._open) >= _DEEPEST:
             brackets = _BRACKETS.match(self._text, self._at)
             self._at = brackets.end() if brackets else self._at
             return False
-        if self._open and self._awaits_key():  # the end of this object is missing, or a key
+        if (
+            self._open and self._awaiting_key() is not None
+        ):  # the end of this object is missing, or a key
             self._mark()
             if len(self._open) > 1 and isinstance(self._open[-2], list):
                 self._pop()
-        self._begin([] if character == "[" else JsonObject())
+        self._open.append([] if character == "[" else JsonObject())
         self._at += 1
         return True
-
-    def _begin(self, container: Container) -> None:
-        self._open.append(container)
-        self._keys.append(None)
 
     def _close(self, kind: type) -> None:
         self._at += 1
@@ -266,32 +263,31 @@ class _Reader:
         self._pop()
 
     def _pop(self) -> None:
-        if self._keys[-1] is not None:  # its value is missing
+        if self._awaits_value():  # which is missing
             self._mark()
         container = self._open.pop()
-        self._keys.pop()
         if self._open:
             self._add(container)
         else:
             self._closed = container
 
     def _add(self, value: JsonValue) -> None:
-        container, key = self._open[-1], self._keys[-1]
+        container = self._open[-1]
         if isinstance(container, list):
             container.append(value)
-        elif key is None:
+        elif container.pending is None:
             container.complete = False
         else:
-            container.put(key, value)
-            self._keys[-1] = None
+            container.put(container.pending, value)
+            container.pending = None
 
-    def _key(self) -> bool:
+    def _key(self, item: JsonObject) -> bool:
         token = _read_key(self._text, self._at)
         if token is not None:
-            self._keys[-1] = str(token.value)
+            item.pending = str(token.value)
             self._at = token.end
             return True
-        if len(self._open) == 1 and not self._open[-1]:
+        if len(self._open) == 1 and not item:
             return False
         # Go on after what cannot be read: the objects that follow may be well.
         self._mark()

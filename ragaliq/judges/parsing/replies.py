@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
@@ -16,8 +17,8 @@ from ragaliq.judges.language.refusals import plain, refuses
 from ragaliq.judges.parsing.json_reader import (
     JsonObject,
     JsonValue,
+    Reader,
     Reading,
-    read_value,
     walk,
 )
 from ragaliq.judges.parsing.json_rows import is_attempt, json_groups
@@ -83,10 +84,7 @@ def parse_verdicts(reply: str, expected: int) -> list[ClaimVerdict]:
         return verdicts
     if _declines_to_judge(said):
         raise JudgeRefusalError("the judge declined to give verdicts")
-    raise JudgeResponseError(
-        f"the judge's reply holds no usable verdict ({len(reply)} characters, "
-        f"{expected} verdicts expected)"
-    )
+    raise JudgeResponseError(f"the judge's reply holds no usable verdict ({len(reply)} characters)")
 
 
 def _from_text(text: str, expected: int) -> list[ClaimVerdict]:
@@ -241,13 +239,9 @@ def read_reply(text: str, reply: type[R], expected: int | None = None) -> R:
         ]
         return reply.model_validate({"verdicts": rows})
     if issubclass(reply, GradedReply):
-        try:
-            found = parse_verdicts(text, 0)
-        except JudgeResponseError:
-            raise failure from None
         rows = [
             {"statement": verdict.statement, **reply_fields(verdict)}
-            for verdict in found
+            for verdict in parse_verdicts(text, 0)
             if verdict.statement.strip()
         ]
         if rows:
@@ -269,12 +263,7 @@ _THINKING = re.compile(r"\s*+<(think|thinking|reasoning|thought)>", re.IGNORECAS
 _THOUGHT = re.compile(r"</(?:think|thinking|reasoning|thought)>", re.IGNORECASE)
 # Not inside a JSON string, which cannot hold a line break.
 _THOUGHT_LINE = re.compile(rf"{_THOUGHT.pattern}[^\S\n]*+(?:\n|\Z)", re.IGNORECASE)
-_LONE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
-_ESCAPE = re.compile(
-    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|"
-    r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}|\\.",
-    re.DOTALL,
-)
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _FENCE = re.compile(r"^[^\S\n]{0,24}+(?:```|~~~)[\w-]{0,20}[^\S\n]*+$", re.MULTILINE)
 _STARTS_JSON = re.compile(r"\s*+(?:```\w{0,10}\s*+)?[\[{\"]")
 
@@ -282,20 +271,17 @@ _STARTS_JSON = re.compile(r"\s*+(?:```\w{0,10}\s*+)?[\[{\"]")
 def _visible(reply: str) -> str:
     """A reply without what the model thought aloud first; unwrapped where it is a JSON string.
 
-    Lone surrogates, also those JSON spells as escapes, are replaced: no encoding can carry them.
+    Lone surrogates are replaced: no encoding can carry them.
 
     Raises:
         JudgeResponseError: The reply is too long to be one.
     """
     if len(reply) > _LONGEST:
         raise JudgeResponseError(f"the judge's reply is too long ({len(reply)} characters)")
-    text = _mended(_spoken(reply.lstrip("\ufeff")))
+    text = encodable(_spoken(reply.lstrip("\ufeff")))
     if text.lstrip().startswith('"'):
-        try:
-            inner = json.loads(text)
-        except (ValueError, RecursionError):
-            return text
-        return _mended(inner) if isinstance(inner, str) else text
+        with suppress(ValueError):
+            return encodable(json.loads(text))
     return text
 
 
@@ -309,18 +295,11 @@ def _spoken(text: str) -> str:
     return text
 
 
-def _mended(text: str) -> str:
-    text = encodable(text)
-    if _LONE_ESCAPE.search(text) is None:
-        return text
-    return _ESCAPE.sub(
-        lambda escape: "\\ufffd" if _LONE_ESCAPE.fullmatch(escape[0]) else escape[0], text
-    )
-
-
 def _find_json(text: str) -> list[Reading]:
     """The lists and objects in a text, in order; those inside others are not listed."""
-    readings, attempts, at = [], _STRICT_ATTEMPTS, 0
+    # The decoder would let lone surrogates pass that are written as escapes.
+    readings, at = [], 0
+    attempts = 0 if _SURROGATE.search(text) else _STRICT_ATTEMPTS
     while (opening := _OPENS.search(text, at)) is not None:
         start, reading = opening.start(), None
         if attempts:
@@ -329,7 +308,7 @@ def _find_json(text: str) -> list[Reading]:
                 reading = Reading(value, start, end)
             except (ValueError, RecursionError):
                 attempts -= 1
-        reading = reading or read_value(text, start)
+        reading = reading or Reader(text, start).read()
         readings.append(reading)
         at = max(reading.end, opening.end())
     return readings

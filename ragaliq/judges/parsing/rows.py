@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ragaliq.core.results import JudgeUsage, Verdict
 from ragaliq.errors import JudgeResponseError
-from ragaliq.judges.base import ClaimVerdict
+from ragaliq.judges.base import ClaimVerdict, VerdictsResult
 
 # The reply's cost is accounted for once, by the judge that asked.
 _COUNTED_ELSEWHERE = JudgeUsage()
@@ -99,12 +100,8 @@ def _undamaged(group: Group) -> Group:
 
 
 def _by_position(group: Group, expected: int) -> list[ClaimVerdict]:
-    found: dict[int, ClaimVerdict] = {}
-    disputed: set[int] = set()
-    for position, row in zip(_positions(group, expected), group, strict=True):
-        if row.verdict is None:
-            continue
-        verdict = ClaimVerdict(
+    verdicts = [
+        ClaimVerdict(
             index=position,
             statement=row.statement,
             verdict=row.verdict,
@@ -114,10 +111,11 @@ def _by_position(group: Group, expected: int) -> list[ClaimVerdict]:
             reason=row.reason,
             usage=_COUNTED_ELSEWHERE,
         )
-        earlier = found.setdefault(position, verdict)
-        if earlier.verdict != row.verdict:
-            disputed.add(position)  # taking either would be a guess
-    return [found[position] for position in sorted(found) if position not in disputed]
+        for position, row in zip(_positions(group, expected), group, strict=True)
+        if row.verdict is not None
+    ]
+    found = VerdictsResult(verdicts=verdicts).by_claim(sys.maxsize)
+    return [found[position] for position in sorted(found)]
 
 
 def _positions(group: Group, expected: int) -> Sequence[int]:
