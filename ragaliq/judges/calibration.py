@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Hashable, Sequence
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -158,6 +157,11 @@ def raw_support(verdict: ClaimVerdict) -> float:
     return 1.0 - verdict.confidence
 
 
+def _never_certain(probability: float, labels: int) -> float:
+    least = 1.0 / (labels + 2.0)
+    return min(max(probability, least), 1.0 - least)
+
+
 class OperatingPoint(NamedTuple):
     """Labelled claims from a probability on.
 
@@ -178,7 +182,6 @@ class CalibrationFigures(BaseModel):
     Attributes:
         brier: Brier score of the calibrated probabilities (cross-validated).
         brier_uncalibrated: The same of the judge's own confidences.
-        log_loss: Mean negative log-likelihood of the calibrated probabilities.
         ece: Expected calibration error, ten bins of equal mass.
         ece_uncalibrated: The same of the judge's own confidences.
         auroc: How well the judge ranks supported claims above others; calibration changes it not.
@@ -190,7 +193,6 @@ class CalibrationFigures(BaseModel):
 
     brier: float
     brier_uncalibrated: float
-    log_loss: float
     ece: float
     ece_uncalibrated: float
     auroc: float
@@ -208,7 +210,6 @@ class Calibration(BaseModel):
         judge: Name of the judge.
         model: The judge's model, when it has one.
         fingerprint: Of the judge's parameters or prompts.
-        evaluators: The metrics whose claims it is about.
         created: The day it was made (UTC, ISO 8601).
         labels: Number of labelled claims.
         supported: Those with the label supported.
@@ -227,7 +228,6 @@ class Calibration(BaseModel):
     judge: str
     model: str | None = None
     fingerprint: str
-    evaluators: tuple[str, ...] = ("faithfulness", "hallucination")
     created: str
     labels: int = Field(ge=1)
     supported: int = Field(ge=1)
@@ -254,8 +254,7 @@ class Calibration(BaseModel):
         Args:
             raw: The judge's support, 0 to 1, see `raw_support`.
         """
-        least = 1.0 / (self.labels + 2.0)
-        return min(max(self.curve(raw), least), 1.0 - least)
+        return _never_certain(self.curve(raw), self.labels)
 
     def threshold_for(self, precision: float, *, evaluator: Side = "faithfulness") -> float:
         """The probability from which on, or below which, a precision is reached.
@@ -437,10 +436,9 @@ def fit_calibration(
             "the judge's support falls where the labels rise: its surest claims would become its "
             "least sure; label more claims, or use another judge"
         )
-    least = 1.0 / (len(truth) + 2.0)
-    predicted = [min(max(value, least), 1.0 - least) for value in held_out[method]]
-    logs = [math.log(p if y else 1.0 - p) for p, y in zip(predicted, labels, strict=True)]
-    draft = Calibration(
+    predicted = [_never_certain(value, len(truth)) for value in held_out[method]]
+    points = _points([_never_certain(curve(raw), len(truth)) for raw in support], labels)
+    calibration = Calibration(
         judge=judge.name,
         model=judge.model,
         fingerprint=judge.fingerprint(),
@@ -449,11 +447,10 @@ def fit_calibration(
         supported=supported,
         method="platt" if method == "platt" else "isotonic",
         curve=curve,
-        points=(OperatingPoint(0.0, len(truth), supported),),
+        points=points,
         figures=CalibrationFigures(
             brier=brier_score(predicted, truth),
             brier_uncalibrated=brier_score(support, truth),
-            log_loss=-math.fsum(logs) / len(logs),
             ece=expected_calibration_error(predicted, truth),
             ece_uncalibrated=expected_calibration_error(support, truth),
             auroc=ranking.value,
@@ -461,8 +458,6 @@ def fit_calibration(
             tried=scores,
         ),
     )
-    points = _points([draft.support(raw) for raw in support], labels)
-    calibration = draft.model_copy(update={"points": points})
     if precision is not None:
         min_support = calibration.threshold_for(precision)
     elif min_support == "balanced":
