@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -21,7 +20,7 @@ from ragaliq.errors import (
     JudgeRefusalError,
     JudgeResponseError,
 )
-from ragaliq.judges.base import BatchingJudge, LLMJudge, long_digest_of
+from ragaliq.judges.base import BatchingJudge, ClaimVerdict, LLMJudge, long_digest_of
 from ragaliq.judges.calibration import CalibratedJudge
 from ragaliq.judges.prompted import PromptedJudge
 from ragaliq.judges.prompting import RenderedPrompt
@@ -92,15 +91,9 @@ class RequestWriter:
                 self._error = self._error or error
                 raise
             self._written.add(name)
-        undecided = {
-            "reason": "",
-            "evidence": "",
-            "chunk_ids": [],
-            "verdict": "NOT_ENOUGH_INFO",
-            "confidence": 0.0,
-        }
+        undecided = reply_fields(ClaimVerdict(verdict="NOT_ENOUGH_INFO", confidence=0.0))
         ids = map(claim_id, range(len(prompt.asked.claims)))
-        fields: dict[str, Any] = {
+        fields = {
             "claims": [],
             "statements": [],
             "verdicts": [{"claim_id": name, **undecided} for name in ids],
