@@ -27,7 +27,7 @@ from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.evaluators import get_evaluator
 from ragaliq.evaluators.metrics import ClaimEvaluator
 from ragaliq.judges.base import LLMJudge
-from ragaliq.judges.resolve import assembled, cascade_names, named_judges, shown_name
+from ragaliq.judges.resolve import assembled, named_judges, shown_name, stage_names
 from ragaliq.traces import TextFetcher
 
 
@@ -355,7 +355,7 @@ def choose_judge(
         name = settings.judge or default
         used += [ENV_JUDGE] if settings.judge else []
     with naming(ENV_JUDGE if used else None):
-        stages = cascade_names(name) or [name]
+        stages = stage_names(name)
         paid = [stage for stage in stages if stage != "local"]
         if model is None and settings.model and paid == ["claude"]:
             model = settings.model

@@ -17,8 +17,6 @@ JudgeSpec = LLMJudge | Literal["local", "claude", "cascade"]
 CalibrationSpec: TypeAlias = "Calibration | str | Path"
 """A calibration, or the file it is in."""
 
-_CASCADE = "local>claude"
-
 
 def resolve_judge(
     judge: JudgeSpec | str,
@@ -50,9 +48,8 @@ def named_judges(judge: JudgeSpec | str, *, model: str | None = None) -> list[LL
     """
     if isinstance(judge, LLMJudge):
         return [judge]
-    names = (cascade_names(judge) if isinstance(judge, str) else None) or [judge]
     judges: list[LLMJudge] = []
-    for name in names:
+    for name in stage_names(judge) if isinstance(judge, str) else [judge]:
         if name == "local":
             from ragaliq.judges.local import LocalJudge
 
@@ -91,12 +88,12 @@ def assembled(judges: Sequence[LLMJudge], calibration: CalibrationSpec | None) -
     return CalibratedJudge(judges[0], calibration)
 
 
-def cascade_names(spec: str) -> list[str] | None:
-    """The judges that a cascade such as `local>claude` names; None for anything else."""
+def stage_names(spec: str) -> list[str]:
+    """The judges that a cascade such as `local>claude` names; anything else names one."""
     if spec == "cascade":
-        spec = _CASCADE
+        spec = "local>claude"
     if ">" not in spec:
-        return None
+        return [spec]
     names = [name.strip() for name in spec.split(">")]
     if not all(names):
         raise ConfigurationError(
