@@ -169,26 +169,23 @@ class EntailmentJudge(WordingJudge):
 
     async def verify_claims(self, claims: Sequence[str], context: Sequence[str]) -> VerdictsResult:
         """Decide all claims; one that is too long for the model has no verdict."""
-        return await self._decide(claims, context)
+        # Off the event loop: a batch takes a second on a CPU, in which nothing else would run.
+        return await asyncio.to_thread(self._decide, claims, context)
 
     async def grade_statements(
         self, query: str, response: str, context: Sequence[str]
     ) -> VerdictsResult:
         """Find the answer's claims and decide them."""
         found = await self.extract_statements(query, response)
-        reply = await self._decide(found.claims, context, question=query, answer=response)
+        reply = await asyncio.to_thread(self._decide, found.claims, context, query, response)
         return self._graded(found, reply)
 
-    async def _decide(
-        self, claims: Sequence[str], context: Sequence[str], *, question: str = "", answer: str = ""
-    ) -> VerdictsResult:
-        # Off the event loop: a batch takes a second on a CPU, in which nothing else would run.
-        return await asyncio.to_thread(
-            self._decide_now, list(claims), list(context), question, answer
-        )
-
-    def _decide_now(
-        self, claims: list[str], context: list[str], question: str, answer: str
+    def _decide(
+        self,
+        claims: Sequence[str],
+        context: Sequence[str],
+        question: str = "",
+        answer: str = "",
     ) -> VerdictsResult:
         if not any(chunk.strip() for chunk in context):
             reason = "The context is empty."
@@ -359,7 +356,8 @@ def _decide_pairs(
         else:
             reason = f"Entailed with a chance of {support:.0%} at most."
             verdicts[i] = _verdict(i, "NOT_ENOUGH_INFO", doubt, reason)
-    for i, chunk in _clearest_chunks(scorer, claims, chunks, cut, evidence):
+    is_served = preset.head == "served"
+    for i, chunk in _clearest_chunks(scorer, claims, chunks, cut, evidence, is_served=is_served):
         verdicts[i] = verdicts[i].model_copy(update={"supporting_chunk_ids": [chunk]})
     return VerdictsResult(verdicts=list(verdicts.values()), usage=usage)
 
@@ -386,13 +384,15 @@ def _clearest_chunks(
     chunks: Sequence[str],
     cut: Callable[[Sequence[str]], list[ContextWindow]],
     evidence: Sequence[tuple[int, ContextWindow, str]],
+    *,
+    is_served: bool,
 ) -> Iterator[tuple[int, int]]:
     """For each claim the chunk of its window that says it most clearly by itself."""
     asked: list[tuple[int, int, str, str]] = []
     for i, window, field in evidence:
         if len(window.chunks) == 1:
             yield i, window.chunks[0]
-        elif not scorer.finds_chunks:
+        elif is_served:  # to ask about each chunk would be dear
             yield i, window.chunks[_ranked(claims[i], [chunks[c] for c in window.chunks])[0]]
         else:
             asked += [

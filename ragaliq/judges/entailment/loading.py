@@ -15,8 +15,8 @@ from ragaliq.errors import ConfigurationError
 from ragaliq.judges.entailment.models import (
     ClaimScorer,
     FunctionScorer,
-    Loaded,
     ModelScorer,
+    Run,
     TokenScorer,
     labels_from_config,
     labels_from_user,
@@ -94,9 +94,7 @@ class ModelChoice(NamedTuple):
             preset, path = _classifier_at(model), model
         else:
             path = self.path or _folder_of(preset)
-        loaded = _load(path, preset, self)
-        kind = TokenScorer if preset.head == "tokens" else ModelScorer
-        return preset, kind(loaded, preset, batch_size=self.batch_size)
+        return preset, _load(path, preset, self)
 
 
 def _classifier_at(path: str) -> Preset:
@@ -121,7 +119,7 @@ def _folder_of(preset: Preset) -> str:
     )
 
 
-def _load(path: str, preset: Preset, choice: ModelChoice) -> Loaded:
+def _load(path: str, preset: Preset, choice: ModelChoice) -> ModelScorer:
     """Load a folder, an `.onnx` file, or a repository on the hub."""
     file = Path(path)
     onnx = file if file.suffix.lower() == ".onnx" else None
@@ -137,8 +135,21 @@ def _load(path: str, preset: Preset, choice: ModelChoice) -> Loaded:
     config = _read_config(folder)
     _check_architecture(config, preset, name)
     limit = _limit(config, preset, choice.max_tokens, name)
-    source = _Source(name, folder, config, preset, choice, limit)
-    return _load_torch(source) if onnx is None else _load_onnx(onnx, source)
+    source = _Source(name, folder, config, preset, choice)
+    load = _load_torch if onnx is None else partial(_load_onnx, onnx)
+    tokenizer, run, outputs, digest = load(source)
+    kind = TokenScorer if preset.head == "tokens" else ModelScorer
+    return kind(
+        name=name,
+        preset=preset,
+        tokenizer=tokenizer,
+        run=run,
+        labels=_labels(source, outputs),
+        max_tokens=limit,
+        pad=int(config.get("pad_token_id") or 0),
+        digest=digest,
+        batch_size=choice.batch_size,
+    )
 
 
 class _Source(NamedTuple):
@@ -149,37 +160,34 @@ class _Source(NamedTuple):
     config: Mapping[str, Any]
     preset: Preset
     choice: ModelChoice
-    limit: int | None
 
-    def loaded(
-        self, tokenizer: Any, run: Any, outputs: int | None, digest: Callable[[], str]
-    ) -> Loaded:
-        """The loaded model, its outputs' meaning checked."""
-        pad = int(self.config.get("pad_token_id") or 0)
-        return Loaded(self.name, tokenizer, run, self.labels(outputs), self.limit, pad, digest)
 
-    def labels(self, outputs: int | None) -> Labels:
-        """A verdict for each output, of which there are so many where that is known."""
-        preset, given = self.preset, self.choice.labels
-        if preset.labels is None:
-            if given is None:
-                stored = self.config.get("id2label") or {}
-                named = {int(i): str(each) for i, each in stored.items()}
-                # transformers does not write what it calls them by default
-                if self.config and not named:
-                    named = {i: f"LABEL_{i}" for i in range(outputs or 0)}
-                given = labels_from_config(named, model=self.name)
-            return labels_from_user(given, outputs=outputs, model=self.name)
-        if given is not None:
-            raise ConfigurationError(
-                f"EntailmentJudge: {preset.name} has labels of its own; leave labels= out"
-            )
-        if outputs is not None and outputs != len(preset.labels):
-            raise ConfigurationError(
-                f"{self.name} has {outputs} outputs, and {preset.name} has {len(preset.labels)}; "
-                f"download {preset.hub}"
-            )
-        return preset.labels
+_Loaded = tuple[Any, Run, int | None, Callable[[], str]]
+"""A tokenizer, what runs the model, how many outputs it has (None where that is not known yet), and
+the digest of its weights."""
+
+
+def _labels(source: _Source, outputs: int | None) -> Labels:
+    """A verdict for each output."""
+    name, preset, given = source.name, source.preset, source.choice.labels
+    if preset.labels is None:
+        if given is None:
+            named = source.config.get("id2label") or {}
+            # transformers does not write what it calls them by default
+            if source.config and not named:
+                named = {i: f"LABEL_{i}" for i in range(outputs or 0)}
+            given = labels_from_config(named, model=name)
+        return labels_from_user(given, outputs=outputs, model=name)
+    if given is not None:
+        raise ConfigurationError(
+            f"EntailmentJudge: {preset.name} has labels of its own; leave labels= out"
+        )
+    if outputs is not None and outputs != len(preset.labels):
+        raise ConfigurationError(
+            f"{name} has {outputs} outputs, and {preset.name} has {len(preset.labels)}; "
+            f"download {preset.hub}"
+        )
+    return preset.labels
 
 
 def _downloaded(repository: str, *, download: bool) -> Path:
@@ -234,8 +242,7 @@ def _check_architecture(config: Mapping[str, Any], preset: Preset, name: str) ->
     named = config.get("id2label")
     if preset.head == "classifier" and isinstance(named, dict) and preset.labels is not None:
         says_nothing = all(re.fullmatch(r"LABEL_\d+", str(each)) for each in named.values())
-        by_number = {int(i): str(each) for i, each in named.items()}
-        if not says_nothing and labels_from_config(by_number, model=name) != preset.labels:
+        if not says_nothing and labels_from_config(named, model=name) != preset.labels:
             raise ConfigurationError(
                 f"{name} names its outputs {', '.join(map(str, named.values()))}, and "
                 f"{preset.name} has {', '.join(preset.labels)}; it is another model"
@@ -273,7 +280,7 @@ def _limit(config: Mapping[str, Any], preset: Preset, asked: int | None, name: s
 # An ONNX file with its tokenizer, run by onnxruntime: no torch needed.
 
 
-def _load_onnx(file: Path, source: _Source) -> Loaded:
+def _load_onnx(file: Path, source: _Source) -> _Loaded:
     preset = source.preset
     try:
         import numpy
@@ -342,13 +349,13 @@ def _load_onnx(file: Path, source: _Source) -> Loaded:
         with file.open("rb") as opened:
             return file_digest(opened, partial(blake2b, digest_size=8)).hexdigest()
 
-    return source.loaded(tokenizer, run, outputs, digest)
+    return tokenizer, run, outputs, digest
 
 
 # A model loaded with transformers and torch. Code that comes with a model is never run.
 
 
-def _load_torch(source: _Source) -> Loaded:
+def _load_torch(source: _Source) -> _Loaded:
     name, preset = source.name, source.preset
     try:
         import torch
@@ -412,7 +419,7 @@ def _load_torch(source: _Source) -> Loaded:
             found.update(plain.view(torch.uint8).numpy() if plain.dim() else b"0")
         return found.hexdigest()
 
-    return source.loaded(tokenizer, run, outputs, digest)
+    return tokenizer, run, outputs, digest
 
 
 _Model = tuple[Any, Callable[..., Any]]
@@ -565,10 +572,8 @@ def _some(keys: Sequence[str]) -> str:
 
 def _device(torch: Any, asked: str | None) -> Any:
     if asked is None:
-        if torch.cuda.is_available():
-            asked = "cuda"
-        else:
-            asked = "mps" if torch.backends.mps.is_available() else "cpu"
+        others = "mps" if torch.backends.mps.is_available() else "cpu"
+        asked = "cuda" if torch.cuda.is_available() else others
     try:
         device = torch.device(asked)
         torch.zeros(1, device=device)

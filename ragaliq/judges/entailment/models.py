@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, NamedTuple, Protocol, cast
 
@@ -42,13 +42,10 @@ class ClaimScorer(Protocol):
     Attributes:
         name: Of the model; never a path.
         max_tokens: Tokens a pair may have; None for no limit.
-        finds_chunks: Whether asking about each chunk of a window is cheap enough to find the one
-            that says it.
     """
 
     name: str
     max_tokens: int | None
-    finds_chunks: bool
 
     def count(self, text: str) -> int:
         """Tokens of a text."""
@@ -85,19 +82,20 @@ _ADVICE = (
 )
 
 
-def labels_from_config(names: Mapping[int, str] | None, *, model: str) -> Labels:
+def labels_from_config(id2label: Mapping[Any, object], *, model: str) -> Labels:
     """Read the names a model gives its outputs, `id2label` of a Hugging Face configuration.
 
     Raises:
         ConfigurationError: A name says nothing, such as `LABEL_0`, or the names are no such set.
     """
+    names = {int(number): str(name) for number, name in id2label.items()}
     if not names:
         raise ConfigurationError(f"{model} does not name its outputs; {_ADVICE}")
     if sorted(names) != list(range(len(names))):
         raise ConfigurationError(f"{model} numbers its outputs with gaps; {_ADVICE}")
     labels: list[Verdict] = []
     for i in range(len(names)):
-        plain = re.sub(r"[^a-z]", "", str(names[i]).lower())
+        plain = re.sub(r"[^a-z]", "", names[i].lower())
         meaning = next((verdict for verdict, words in _MEANINGS.items() if plain in words), None)
         if meaning is None:
             raise ConfigurationError(
@@ -163,8 +161,6 @@ class FunctionScorer:
         max_tokens: Words a pair may have; None for no limit.
     """
 
-    finds_chunks = True
-
     def __init__(
         self, function: Callable[[list[Pair]], Sequence[float]], *, max_tokens: int | None
     ) -> None:
@@ -199,47 +195,41 @@ Run = Callable[[list[list[int]], list[list[int]], list[list[int]]], list[Any]]
 """From ids, mask and types of a batch to each input's logits, or each of its tokens'."""
 
 
-class Loaded(NamedTuple):
-    """A model that was loaded and checked.
+@dataclass(kw_only=True)
+class ModelScorer:
+    """Scores pairs with a model that was loaded and checked.
 
     Attributes:
         name: Of the model.
+        preset: How it is asked.
         tokenizer: A `tokenizers.Tokenizer`.
         run: Runs a batch.
         labels: A verdict for each output.
         max_tokens: What it reads at once.
         pad: The id that fills up shorter inputs.
         digest: Of its weights; takes a moment.
+        batch_size: Pairs that are run at once.
     """
 
     name: str
+    preset: Preset
     tokenizer: Any
     run: Run
     labels: Labels
     max_tokens: int | None
     pad: int
     digest: Callable[[], str]
+    batch_size: int
 
-
-class ModelScorer:
-    """Scores pairs with a model."""
-
-    finds_chunks = True
-
-    def __init__(self, model: Loaded, preset: Preset, *, batch_size: int) -> None:
-        self.name, self.max_tokens = model.name, model.max_tokens
-        self._model, self._preset, self._batch_size = model, preset, batch_size
-        model.tokenizer.no_truncation()
-        model.tokenizer.no_padding()
-        self._specials = [
-            token.content
-            for token in model.tokenizer.get_added_tokens_decoder().values()
-            if token.special
-        ]
+    def __post_init__(self) -> None:
+        self.tokenizer.no_truncation()
+        self.tokenizer.no_padding()
+        added = self.tokenizer.get_added_tokens_decoder().values()
+        self._specials = [token.content for token in added if token.special]
 
     def count(self, text: str) -> int:
         """Tokens of a text."""
-        encoded = self._model.tokenizer.encode(self.plain(text), add_special_tokens=False)
+        encoded = self.tokenizer.encode(self.plain(text), add_special_tokens=False)
         return len(encoded.ids)
 
     def taken(self, claim: str) -> int:
@@ -255,28 +245,27 @@ class ModelScorer:
 
     def encode(self, pairs: Sequence[Pair]) -> list[Any]:
         """The pairs as the model reads them."""
-        template = self._preset.template
+        template = self.preset.template
         inputs: list[Any] = [(self.plain(context), self.plain(claim)) for context, claim in pairs]
         if template is not None:
             inputs = [filled(template, *pair) for pair in inputs]
-        return list(self._model.tokenizer.encode_batch(inputs))
+        return list(self.tokenizer.encode_batch(inputs))
 
     def score(self, pairs: Sequence[Pair]) -> Scores:
         """Score pairs, those of similar length together."""
         rows = self.logits(self.encode(pairs))
-        return Scores([_chances(row, self._model.labels, self.name) for row in rows])
+        return Scores([_chances(row, self.labels, self.name) for row in rows])
 
     def logits(self, encoded: Sequence[Any]) -> list[Any]:
         """The outputs for each input, in the order of the inputs."""
         found: list[Any] = [None] * len(encoded)
         order = sorted(range(len(encoded)), key=lambda i: len(encoded[i].ids))
-        for start in range(0, len(order), self._batch_size):
-            batch = order[start : start + self._batch_size]
+        for start in range(0, len(order), self.batch_size):
+            batch = order[start : start + self.batch_size]
             width = max(len(encoded[i].ids) for i in batch)
             gaps = [width - len(encoded[i].ids) for i in batch]
-            pad = self._model.pad
-            rows = self._model.run(
-                [encoded[i].ids + [pad] * gap for i, gap in zip(batch, gaps, strict=True)],
+            rows = self.run(
+                [encoded[i].ids + [self.pad] * gap for i, gap in zip(batch, gaps, strict=True)],
                 [[1] * (width - gap) + [0] * gap for gap in gaps],
                 [encoded[i].type_ids + [0] * gap for i, gap in zip(batch, gaps, strict=True)],
             )
@@ -286,18 +275,12 @@ class ModelScorer:
 
     def fingerprint(self) -> str:
         """A hash of the weights and of how they are asked."""
-        return self._fingerprint
-
-    @cached_property
-    def _fingerprint(self) -> str:
-        asked = f"{self._preset.template} {self._model.labels} {self.max_tokens}"
-        return f"{blake2b(asked.encode(), digest_size=4).hexdigest()}{self._model.digest()}"
+        asked = f"{self.preset.template} {self.labels} {self.max_tokens}"
+        return f"{blake2b(asked.encode(), digest_size=4).hexdigest()}{self.digest()}"
 
 
 class TokenScorer(ModelScorer):
     """Reads a whole answer at once and says of each of its tokens how far it is unsupported."""
-
-    finds_chunks = False
 
     def unsupported(
         self, prompts: Sequence[str], answer: str
@@ -310,7 +293,7 @@ class TokenScorer(ModelScorer):
             tokens = zip(each.sequence_ids, each.offsets, rows, strict=False)
             for sequence, (start, end), row in tokens:
                 if sequence == 1 and end > start:
-                    chance = _chances(row, self._model.labels, self.name).supported
+                    chance = _chances(row, self.labels, self.name).supported
                     spans.append((start, end, 1.0 - chance))
             found.append(spans)
         return found

@@ -36,8 +36,6 @@ class ServedScorer:
         ConfigurationError: The address is none.
     """
 
-    finds_chunks = False
-
     def __init__(
         self,
         preset: Preset,
