@@ -15,7 +15,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from ragaliq.cli.console import ExitCode, errors, output, plain
-from ragaliq.cli.options import Pipeline, Since, Until, in_utc
+from ragaliq.cli.options import Pipeline, Since, Until
 from ragaliq.cli.outputs import require_writable
 from ragaliq.core.files import file_errors, owner_only
 from ragaliq.datasets.rows import is_place
@@ -35,9 +35,7 @@ def cases(
         ),
     ],
     *,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="The .jsonl file to write.", metavar="PATH")
-    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The .jsonl file to write.")],
     failed: Annotated[
         bool, typer.Option("--failed", help="Only answers that fail a metric.")
     ] = False,
@@ -46,8 +44,7 @@ def cases(
         typer.Option("--unsure", help="Only answers with a claim that the judge is unsure of."),
     ] = False,
     random: Annotated[
-        int | None,
-        typer.Option(min=1, help="Draw this many answers, with equal chances.", metavar="INTEGER"),
+        int | None, typer.Option(min=1, help="Draw this many answers, with equal chances.")
     ] = None,
     stratified: Annotated[
         int | None,
@@ -55,7 +52,6 @@ def cases(
             min=1,
             help="Draw this many, in equal parts from the failed, unsure, passed and "
             "unscored answers of each pipeline.",
-            metavar="INTEGER",
         ),
     ] = None,
     metric: Annotated[
@@ -76,7 +72,7 @@ def cases(
         raise ConfigurationError(f"{out} exists; delete it, or name another file")
 
     def records() -> Generator[EvaluationRecord, None, None]:
-        return records_of(source, since=in_utc(since), until=in_utc(until), pipeline=pipeline)
+        return records_of(source, since=since, until=until, pipeline=pipeline)
 
     wanted = {name for name, asked in (("failed", failed), ("unsure", unsure)) if asked}
     answers, without_text = _answers(records(), metric)

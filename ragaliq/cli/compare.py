@@ -120,9 +120,7 @@ def compare(
     ],
     second: Annotated[Path, typer.Argument(help="Results over the same cases.", metavar="SECOND")],
     *,
-    show: Annotated[
-        int, typer.Option(min=0, help="Changed cases to list for each metric.", metavar="INTEGER")
-    ] = 10,
+    show: Annotated[int, typer.Option(min=0, help="Changed cases to list for each metric.")] = 10,
     across_judges: Annotated[
         bool,
         typer.Option(
@@ -132,12 +130,7 @@ def compare(
     ] = False,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            help="An .html page with the changed answers side by side.",
-            metavar="PATH",
-        ),
+        typer.Option("--out", "-o", help="An .html page with the changed answers side by side."),
     ] = None,
 ) -> int:
     """Compare two runs over the same cases: by their ids, else by question and context."""

@@ -12,10 +12,10 @@ import signal
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import IntEnum
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_type_hints
 
 import typer
 from rich.console import Console
@@ -27,7 +27,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.text import Text
-from typer.core import TyperArgument, TyperCommand
+from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 from ragaliq.core.printable import printable
 from ragaliq.core.results import JudgeUsage
@@ -67,16 +67,39 @@ def plain(text: str, *, limit: int | None = None, style: str = "") -> Text:
     return Text(printable(text, limit=limit), style=style)
 
 
+_VALUES = {int: "INTEGER", float: "NUMBER", str: "TEXT", Path: "PATH", datetime: "DATE"}
+
+
+def _described(parameters: list[Any], callback: Callable[..., Any] | None) -> list[Any]:
+    """The parameters of a command as its help shows them: options by words for their values.
+
+    Arguments have a name alone; newer typers add a Python type, `list[str]`, and to options, `int`.
+    """
+    hints = get_type_hints(callback) if callback else {}
+    for each in parameters:
+        if isinstance(each, TyperArgument):
+            vars(each)["display_type_rich"] = lambda ctx: None  # noqa: ARG005 - typer's
+        elif each.metavar is None:
+            hint = hints.get(each.name)
+            kinds = [kind for part in (hint, *get_args(hint)) for kind in (part, *get_args(part))]
+            each.metavar = next((_VALUES[kind] for kind in kinds if kind in _VALUES), None)
+    return parameters
+
+
 class Command(TyperCommand):
-    """A command whose help names arguments alone; newer typers add a Python type, `list[str]`."""
+    """A command whose help names no type of Python."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """The parameters, the arguments among them without a type."""
-        found = super().get_params(ctx)
-        for each in found:
-            if isinstance(each, TyperArgument):
-                vars(each)["display_type_rich"] = lambda ctx: None  # noqa: ARG005 - typer's
-        return found
+        """The parameters, as `_described`."""
+        return _described(super().get_params(ctx), self.callback)
+
+
+class Group(TyperGroup):
+    """The same of a group that has options of its own."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The parameters, as `_described`."""
+        return _described(super().get_params(ctx), self.callback)
 
 
 class ExitCode(IntEnum):

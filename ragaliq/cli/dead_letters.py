@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ragaliq.cli.console import ExitCode, errors, output, plain
+from ragaliq.cli.console import Command, ExitCode, errors, output, plain
 
 dead_letters = typer.Typer(
     name="dead-letters", help="Jobs that no worker could do.", no_args_is_help=True
@@ -21,13 +21,11 @@ Broker = Annotated[
         metavar="URL",
     ),
 ]
-Queue = Annotated[str, typer.Option(help="Name of the queue that they came from.", metavar="TEXT")]
-JobId = Annotated[
-    str | None, typer.Option("--job", help="Only the job with this id.", metavar="TEXT")
-]
+Queue = Annotated[str, typer.Option(help="Name of the queue that they came from.")]
+JobId = Annotated[str | None, typer.Option("--job", help="Only the job with this id.")]
 
 
-@dead_letters.command("list")
+@dead_letters.command("list", cls=Command)
 def show(*, broker: Broker = None, queue: Queue = "ragaliq") -> int:
     """List them: id, reason, deliveries, time. No text of any question or answer."""
     from ragaliq.worker.dead_letters import letters
@@ -41,7 +39,7 @@ def show(*, broker: Broker = None, queue: Queue = "ragaliq") -> int:
     return ExitCode.OK
 
 
-@dead_letters.command()
+@dead_letters.command(cls=Command)
 def retry(*, broker: Broker = None, queue: Queue = "ragaliq", job: JobId = None) -> int:
     """Return them to the queue, once the cause is removed."""
     from ragaliq.worker import dead_letters
@@ -51,7 +49,7 @@ def retry(*, broker: Broker = None, queue: Queue = "ragaliq", job: JobId = None)
     return ExitCode.OK
 
 
-@dead_letters.command()
+@dead_letters.command(cls=Command)
 def drop(
     *,
     broker: Broker = None,

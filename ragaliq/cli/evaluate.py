@@ -85,10 +85,7 @@ _WORTH_A_PROCESS = 200
 
 Out = Annotated[
     list[Path] | None,
-    typer.Option(
-        help="File for the results: .jsonl, .csv, .html or .xml (JUnit); repeatable.",
-        metavar="PATH",
-    ),
+    typer.Option(help="File for the results: .jsonl, .csv, .html or .xml (JUnit); repeatable."),
 ]
 
 
@@ -123,9 +120,7 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
     summary_files: Annotated[
         list[Path] | None,
         typer.Option(
-            "--summary",
-            help="File for the figures: .json, or .md for a pull request; repeatable.",
-            metavar="PATH",
+            "--summary", help="File for the figures: .json, or .md for a pull request; repeatable."
         ),
     ] = None,
     judge: Judge = None,
@@ -148,8 +143,7 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
     resolve: Resolve = None,
     skip_bad_rows: SkipBadRows = False,
     max_skipped: Annotated[
-        int | None,
-        typer.Option(min=0, help="Exit with code 3 if more rows are skipped.", metavar="INTEGER"),
+        int | None, typer.Option(min=0, help="Exit with code 3 if more rows are skipped.")
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue an existing results file.")
@@ -172,36 +166,24 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
         list[str] | None,
         typer.Option(
             help="Also store results in sqlite:///path, or as scores in phoenix://localhost:6006, "
-            "langfuse, langsmith or mlflow; repeatable.",
-            metavar="TEXT",
+            "langfuse, langsmith or mlflow; repeatable."
         ),
     ] = None,
     max_cost: Annotated[
         float | None,
-        typer.Option(
-            min=0.0, help="Start no further case after this many US dollars.", metavar="NUMBER"
-        ),
+        typer.Option(min=0.0, help="Start no further case after this many US dollars."),
     ] = None,
     concurrency: Annotated[
-        int,
-        typer.Option(
-            min=1, help="Cases evaluated at the same time, in each process.", metavar="INTEGER"
-        ),
+        int, typer.Option(min=1, help="Cases evaluated at the same time, in each process.")
     ] = 8,
     processes: Annotated[
         int | None,
         typer.Option(
-            min=0,
-            help="Processes of the embedded judge. Default: one a core, 0 for few cases.",
-            metavar="INTEGER",
+            min=0, help="Processes of the embedded judge. Default: one a core, 0 for few cases."
         ),
     ] = None,
-    repeats: Annotated[
-        int, typer.Option(min=1, help="How many times to evaluate each case.", metavar="INTEGER")
-    ] = 1,
-    timeout: Annotated[
-        float, typer.Option(min=0.001, help="Seconds for each metric.", metavar="NUMBER")
-    ] = 300,
+    repeats: Annotated[int, typer.Option(min=1, help="How many times to evaluate each case.")] = 1,
+    timeout: Annotated[float, typer.Option(min=0.001, help="Seconds for each metric.")] = 300,
     no_text: Annotated[
         bool,
         typer.Option("--no-text", help="Store and emit no questions, answers, chunks or claims."),

@@ -58,11 +58,10 @@ def bench(
     base_url: BaseUrl = None,
     calibration: CalibrationFile = None,
     out: Annotated[
-        Path | None,
-        typer.Option(help="A .json file for figures and decisions, without texts.", metavar="PATH"),
+        Path | None, typer.Option(help="A .json file for figures and decisions, without texts.")
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="An .svg file for the reliability plot.", metavar="PATH")
+        Path | None, typer.Option(help="An .svg file for the reliability plot.")
     ] = None,
     compare: Annotated[
         str | None,
@@ -75,7 +74,7 @@ def bench(
     max_cost: MaxCost = None,
     concurrency: Concurrency = 8,
     timeout: Timeout = 120.0,
-    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.", metavar="INTEGER")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
     render: Render = None,
     replies: Replies = None,
 ) -> int:
@@ -134,7 +133,7 @@ def compare_files(
         Path, typer.Argument(help="The same of another judge on the same claims.", metavar="SECOND")
     ],
     *,
-    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.", metavar="INTEGER")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
 ) -> int:
     """Compare two judges claim by claim, from what `judge bench --out` wrote."""
     one, other = JudgeBench.load(first), JudgeBench.load(second)
@@ -303,9 +302,7 @@ _PRECISIONS = (0.8, 0.9, 0.95)
 def calibrate(
     labels: Labels,
     *,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="The .json file to write.", metavar="PATH")
-    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The .json file to write.")],
     judge: Judge = None,
     model: Model = None,
     base_url: BaseUrl = None,
@@ -313,8 +310,7 @@ def calibrate(
         float | None,
         typer.Option(
             help="Choose the probability from which a claim counts as supported so that this "
-            "share of those claims is.",
-            metavar="NUMBER",
+            "share of those claims is."
         ),
     ] = None,
     min_support: Annotated[
@@ -329,7 +325,7 @@ def calibrate(
     max_cost: MaxCost = None,
     concurrency: Concurrency = 8,
     timeout: Timeout = 120.0,
-    seed: Annotated[int, typer.Option(help="Seed of the cross-validation.", metavar="INTEGER")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the cross-validation.")] = 0,
 ) -> int:
     """Fit a judge's confidence to labelled claims. At least 100 are needed, 20 of each kind."""
     require_writable(
@@ -412,22 +408,13 @@ Labels = Annotated[
 ]
 JournalFile = Annotated[
     Path | None,
-    typer.Option(
-        "--journal", help="Store each decision in this file; rerun to continue.", metavar="PATH"
-    ),
+    typer.Option("--journal", help="Store each decision in this file; rerun to continue."),
 ]
 MaxCost = Annotated[
-    float | None,
-    typer.Option(
-        min=0.0, help="Start no further claim after this many US dollars.", metavar="NUMBER"
-    ),
+    float | None, typer.Option(min=0.0, help="Start no further claim after this many US dollars.")
 ]
-Concurrency = Annotated[
-    int, typer.Option(min=1, help="Claims to ask about at the same time.", metavar="INTEGER")
-]
-Timeout = Annotated[
-    float, typer.Option(min=0.001, help="Seconds for each claim.", metavar="NUMBER")
-]
+Concurrency = Annotated[int, typer.Option(min=1, help="Claims to ask about at the same time.")]
+Timeout = Annotated[float, typer.Option(min=0.001, help="Seconds for each claim.")]
 
 
 def judge_file(

@@ -17,7 +17,7 @@ from ragaliq.bench.labelling import (
     drawn_claims,
 )
 from ragaliq.cli.console import ExitCode, errors, output, plain
-from ragaliq.cli.options import Pipeline, Since, Until, in_utc
+from ragaliq.cli.options import Pipeline, Since, Until
 from ragaliq.cli.outputs import require_writable
 from ragaliq.core.results import Verdict
 from ragaliq.datasets.opening import is_backend
@@ -60,7 +60,6 @@ def label(
             "-o",
             help="The .jsonl file for the labels; an existing one is continued. Default for "
             "a store: STORE.labels.jsonl.",
-            metavar="PATH",
         ),
     ] = None,
     annotation: Annotated[
@@ -74,10 +73,7 @@ def label(
         ),
     ] = False,
     budget: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help=f"Answers to draw from a store; {_BUDGET} by default.", metavar="INTEGER"
-        ),
+        int | None, typer.Option(min=1, help=f"Answers to draw from a store; {_BUDGET} by default.")
     ] = None,
     since: Since = None,
     until: Until = None,
@@ -133,8 +129,8 @@ def label(
         source,
         budget or _BUDGET,
         done=known_answers,
-        since=in_utc(since),
-        until=in_utc(until),
+        since=since,
+        until=until,
         pipeline=pipeline,
     )
     anchors = AnchorFile(beside(out, "anchors"))

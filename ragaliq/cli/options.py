@@ -28,7 +28,6 @@ from ragaliq.evaluators import get_evaluator
 from ragaliq.evaluators.metrics import ClaimEvaluator
 from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.resolve import assembled, named_judges, shown_name, stage_names
-from ragaliq.traces import TextFetcher
 
 
 class PolicyName(StrEnum):
@@ -84,7 +83,6 @@ CalibrationFile = Annotated[
     typer.Option(
         "--calibration",
         help="A file that `ragaliq calibrate` wrote for this judge. Default: RAGALIQ_CALIBRATION.",
-        metavar="PATH",
     ),
 ]
 Metrics = Annotated[
@@ -131,47 +129,40 @@ Resolve = Annotated[
     ),
 ]
 Encoding = Annotated[
-    str | None,
-    typer.Option(
-        help="Encoding of the file. Default: UTF-8, or its byte order mark.", metavar="TEXT"
-    ),
+    str | None, typer.Option(help="Encoding of the file. Default: UTF-8, or its byte order mark.")
 ]
 Render = Annotated[
-    Path | None,
-    typer.Option(
-        help="Write the requests to this file, one a line, and send none.", metavar="PATH"
-    ),
+    Path | None, typer.Option(help="Write the requests to this file, one a line, and send none.")
 ]
 Replies = Annotated[
     Path | None,
-    typer.Option(
-        help="Read the replies to rendered requests from this file, one a line.", metavar="PATH"
-    ),
+    typer.Option(help="Read the replies to rendered requests from this file, one a line."),
 ]
 SkipBadRows = Annotated[
     bool, typer.Option("--skip-bad-rows", help="Skip unreadable rows and count them.")
 ]
+
+
+def _in_utc(moment: datetime | None) -> datetime | None:
+    return None if moment is None else moment.replace(tzinfo=UTC)
+
+
 _MOMENTS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"]
 Since = Annotated[
     datetime | None,
     typer.Option(
-        formats=_MOMENTS, help="Only answers evaluated at this time or later (UTC).", metavar="DATE"
+        formats=_MOMENTS,
+        callback=_in_utc,
+        help="Only answers evaluated at this time or later (UTC).",
     ),
 ]
 Until = Annotated[
     datetime | None,
     typer.Option(
-        formats=_MOMENTS, help="Only answers evaluated before this time (UTC).", metavar="DATE"
+        formats=_MOMENTS, callback=_in_utc, help="Only answers evaluated before this time (UTC)."
     ),
 ]
-Pipeline = Annotated[
-    str | None, typer.Option(help="Only answers of this pipeline.", metavar="TEXT")
-]
-
-
-def in_utc(moment: datetime | None) -> datetime | None:
-    """A time as `Since` and `Until` read it, with its zone."""
-    return None if moment is None else moment.replace(tzinfo=UTC)
+Pipeline = Annotated[str | None, typer.Option(help="Only answers of this pipeline.")]
 
 
 def evaluators_of(
@@ -247,7 +238,7 @@ def opened_cases(
                 on_error="skip" if skip_bad_rows else "raise",
                 encoding=encoding,
                 mapping=mapping,
-                resolve=function_named(resolve),
+                resolve=None if resolve is None else imported("--resolve", resolve),
             )
         except DatasetError as error:
             if not folder:
@@ -267,11 +258,6 @@ def imported(option: str, spec: str) -> Any:
         return getattr(import_module(module), name)
     except Exception as error:  # noqa: BLE001 - the module is the user's own
         raise ConfigurationError(f"{option} {spec}: {type(error).__name__}: {error}") from None
-
-
-def function_named(resolve: str | None) -> TextFetcher | None:
-    """The function that `--resolve` names."""
-    return None if resolve is None else imported("--resolve", resolve)
 
 
 def names_of(fields: Sequence[str] | None) -> dict[str, str]:

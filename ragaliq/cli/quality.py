@@ -25,7 +25,6 @@ from ragaliq.cli.options import (
     Since,
     Until,
     choose_judge,
-    in_utc,
 )
 from ragaliq.cli.outputs import require_writable
 from ragaliq.core.files import file_errors
@@ -65,10 +64,7 @@ def quality(
     *,
     labels: Annotated[
         Path | None,
-        typer.Option(
-            help="The labels from `ragaliq label`. Default: STORE.labels.jsonl.",
-            metavar="PATH",
-        ),
+        typer.Option(help="The labels from `ragaliq label`. Default: STORE.labels.jsonl."),
     ] = None,
     since: Since = None,
     until: Until = None,
@@ -80,7 +76,6 @@ def quality(
             min=0.001,
             max=0.5,
             help="Print how many labels an interval of this half-width takes, such as 0.02.",
-            metavar="NUMBER",
         ),
     ] = None,
     rejudge: Annotated[
@@ -89,7 +84,6 @@ def quality(
             min=8,
             help="Have --judge score this many answers that another judge has scored, to "
             "tell a new judge from a changed application.",
-            metavar="INTEGER",
         ),
     ] = None,
     judge: Judge = None,
@@ -99,11 +93,9 @@ def quality(
     policy: Annotated[
         PolicyName, typer.Option(help="The policy of the stored scores; for --rejudge.")
     ] = PolicyName.LIVE,
-    out: Annotated[
-        Path | None, typer.Option(help="A .json file for the figures.", metavar="PATH")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="A .json file for the figures.")] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="An .svg file for a picture of the weeks.", metavar="PATH")
+        Path | None, typer.Option(help="An .svg file for a picture of the weeks.")
     ] = None,
 ) -> int:
     """Print quality by week as your reviewers would judge it, with intervals, and what moved."""
@@ -125,19 +117,12 @@ def quality(
         [("--out", out), ("--plot", plot)],
         read=[("the store", parse_location(store)), ("the labels", file)],
     )
-    first, end = in_utc(since), in_utc(until)
     if rejudge is not None:
         chosen = choose_judge(judge, model=model, base_url=base_url, calibration=calibration)
         chosen.announce()
-        drawn = draw_answers(
-            store,
-            rejudge,
-            since=first,
-            until=end,
-            pipeline=pipeline,
-        )
+        drawn = draw_answers(store, rejudge, since=since, until=until, pipeline=pipeline)
         _rejudge(drawn.answers, chosen.judge, anchors, policy=policy)
-    scores = read_scores(store, since=first, until=end, pipeline=pipeline, metric=metric)
+    scores = read_scores(store, since=since, until=until, pipeline=pipeline, metric=metric)
     known = read_labels(file) if file.exists() else None
     found = quality_of(scores, known, anchors.anchors)
     if not found:

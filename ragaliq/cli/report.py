@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ragaliq.cli.console import ExitCode, output, plain
-from ragaliq.cli.options import Pipeline, Since, Until, in_utc
+from ragaliq.cli.options import Pipeline, Since, Until
 from ragaliq.cli.outputs import require_writable
 from ragaliq.errors import ConfigurationError
 from ragaliq.quality.figures import QualitySeries, quality_of
@@ -33,21 +32,14 @@ def report(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out",
-            "-o",
-            help="The page to write; replaces an earlier one. Default: report.html.",
-            metavar="PATH",
+            "--out", "-o", help="The page to write; replaces an earlier one. Default: report.html."
         ),
     ] = None,
-    title: Annotated[
-        str, typer.Option(help="The page's heading.", metavar="TEXT")
-    ] = "RAG answer quality",
+    title: Annotated[str, typer.Option(help="The page's heading.")] = "RAG answer quality",
     since: Since = None,
     until: Until = None,
     pipeline: Pipeline = None,
-    worst: Annotated[
-        int, typer.Option(min=0, help="How many answers to show in full.", metavar="INTEGER")
-    ] = 300,
+    worst: Annotated[int, typer.Option(min=0, help="How many answers to show in full.")] = 300,
 ) -> int:
     """Write one HTML page of stored results: scores, charts, and the worst answers by claim."""
     from ragaliq.reports import write_report
@@ -62,15 +54,20 @@ def report(
     require_writable([("--out", page)], read=[("the results", read)])
     if page.suffix.lower() not in (".html", ".htm"):
         raise ConfigurationError(f"--out {page}: the page goes to an .html file")
+    quality: list[QualitySeries] = []
+    if is_store(source) and (file := beside(source, "labels")).exists():
+        scores = read_scores(source, since=since, until=until, pipeline=pipeline)
+        anchors = AnchorFile(beside(source, "anchors")).anchors
+        quality = quality_of(scores, read_labels(file), anchors)
     written = write_report(
         source,
         page,
         title=title,
-        since=in_utc(since),
-        until=in_utc(until),
+        since=since,
+        until=until,
         pipeline=pipeline,
         worst=worst,
-        quality=_quality(source, since=since, until=until, pipeline=pipeline),
+        quality=quality,
     )
     answers = number_of(written.answers, "answer")
     if written.evaluations > written.answers:
@@ -88,14 +85,3 @@ def _is_report(page: Path) -> bool:
         return False
     with page.open("rb") as file:
         return b'<meta name="generator" content="ragaliq' in file.read(4096)
-
-
-def _quality(
-    source: str, *, since: datetime | None, until: datetime | None, pipeline: str | None
-) -> list[QualitySeries]:
-    """The figures of a store that has labels."""
-    if not is_store(source) or not beside(source, "labels").exists():
-        return []
-    scores = read_scores(source, since=in_utc(since), until=in_utc(until), pipeline=pipeline)
-    labels = read_labels(beside(source, "labels"))
-    return quality_of(scores, labels, AnchorFile(beside(source, "anchors")).anchors)

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ragaliq.cli.console import Command, ExitCode, output, plain
-from ragaliq.cli.options import Fields, MappingFile, Resolve, function_named, names_of
+from ragaliq.cli.options import Fields, MappingFile, Resolve, imported, names_of
 from ragaliq.datasets import TraceReader, read_cases
 from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.reports.wording import number_of
@@ -56,7 +56,7 @@ def explain(
         fields=names_of(field),
         on_error="skip",
         mapping=mapping,
-        resolve=function_named(resolve),
+        resolve=None if resolve is None else imported("--resolve", resolve),
     )
     assert isinstance(reader, TraceReader)  # noqa: S101 - asked for by its format
     found = False

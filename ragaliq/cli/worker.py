@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ragaliq.cli.console import ExitCode, errors, plain
+from ragaliq.cli.console import Command, ExitCode, Group, errors, plain
 from ragaliq.cli.dead_letters import dead_letters
 from ragaliq.cli.options import (
     BaseUrl,
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 worker = typer.Typer(
     name="worker",
+    cls=Group,
     help="Evaluate the jobs that Monitor(executor=URL) puts on a broker.",
     invoke_without_command=True,
     no_args_is_help=False,
@@ -52,9 +53,7 @@ class LogLevel(StrEnum):
 Heartbeat = Annotated[
     Path | None,
     typer.Option(
-        envvar=ENV_HEARTBEAT,
-        help="A file that the worker touches every 5 seconds while it works.",
-        metavar="PATH",
+        envvar=ENV_HEARTBEAT, help="A file that the worker touches every 5 seconds while it works."
     ),
 ]
 
@@ -71,12 +70,10 @@ def run(
             metavar="URL",
         ),
     ] = None,
-    queue: Annotated[str, typer.Option(help="Name of the queue.", metavar="TEXT")] = "ragaliq",
+    queue: Annotated[str, typer.Option(help="Name of the queue.")] = "ragaliq",
     app: Annotated[
         str | None,
-        typer.Option(
-            help="module:name of a WorkerSettings, or of a function that makes one.", metavar="TEXT"
-        ),
+        typer.Option(help="module:name of a WorkerSettings, or of a function that makes one."),
     ] = None,
     judge: Judge = None,
     model: Model = None,
@@ -85,16 +82,13 @@ def run(
     metrics: Metrics = None,
     sink: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Where to store results, such as sqlite:///path; repeatable.", metavar="TEXT"
-        ),
+        typer.Option(help="Where to store results, such as sqlite:///path; repeatable."),
     ] = None,
     concurrency: Annotated[
-        int, typer.Option(min=1, help="Jobs to evaluate at the same time.", metavar="INTEGER")
+        int, typer.Option(min=1, help="Jobs to evaluate at the same time.")
     ] = 16,
     grace: Annotated[
-        float,
-        typer.Option(min=0.0, help="Seconds for current jobs after SIGTERM.", metavar="NUMBER"),
+        float, typer.Option(min=0.0, help="Seconds for current jobs after SIGTERM.")
     ] = 25.0,
     heartbeat: Heartbeat = None,
     log_level: Annotated[LogLevel, typer.Option(help="How much is logged.")] = LogLevel.INFO,
@@ -123,13 +117,12 @@ def run(
     return ExitCode.OK
 
 
-@worker.command()
+@worker.command(cls=Command)
 def health(
     *,
     heartbeat: Heartbeat = None,
     max_age: Annotated[
-        float,
-        typer.Option(min=1.0, help="Most seconds since the file was touched.", metavar="NUMBER"),
+        float, typer.Option(min=1.0, help="Most seconds since the file was touched.")
     ] = 30.0,
 ) -> int:
     """Exit with code 0 if the worker with this heartbeat file works, else with 1."""
