@@ -299,7 +299,7 @@ class _Backend(ABC):
                 return
             if following == asking.get(self.token):  # reading would never end
                 raise SinkError(
-                    f"{self.product} at {self.sink.client.base_url} gives the same page for ever",
+                    f"{self.product} at {self.sink.endpoint} gives the same page for ever",
                     kind="http",
                     permanent=True,
                 )
@@ -316,11 +316,7 @@ class _Backend(ABC):
         where = f"{path}?{urlencode(query, doseq=True)}" if query else path
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                answer = await (
-                    self.sink.client.get(where)
-                    if body is None
-                    else self.sink.client.post(where, body)
-                )
+                answer = await self.sink.ask("GET" if body is None else "POST", where, json=body)
             except SinkError as error:
                 if error.permanent or error.kind == "http_404" or attempt == _ATTEMPTS:
                     raise
@@ -330,7 +326,7 @@ class _Backend(ABC):
                 if isinstance(answer, dict):
                     return answer
                 raise SinkError(
-                    f"{self.product} at {self.sink.client.base_url} gave no JSON object",
+                    f"{self.product} at {self.sink.endpoint} gave no JSON object",
                     kind="http",
                     permanent=True,
                 )

@@ -30,91 +30,6 @@ _PASSING = (408, 425, 429)
 _TIMEOUT = httpx2.Timeout(10.0, connect=5.0)
 
 
-class SinkClient:
-    """Asks one product's API, at an address without user and password; shows no key."""
-
-    def __init__(
-        self,
-        product: str,
-        base_url: str,
-        *,
-        headers: Mapping[str, str] | None = None,
-        auth: tuple[str, str] | None = None,
-    ) -> None:
-        self.base_url = base_url
-        self._product = product
-        self._headers, self._auth = dict(headers or {}), auth
-        self._clients: LoopClients[_Client] | None = None
-
-    def __repr__(self) -> str:
-        return f"SinkClient({self._product!r}, {self.base_url!r})"
-
-    async def post(self, path: str, content: object, **options: Any) -> Any:
-        """Post JSON and return what comes back, None where that is no JSON."""
-        return await self._ask("POST", path, json=content, **options)
-
-    async def get(self, path: str) -> Any:
-        """Fetch JSON."""
-        return await self._ask("GET", path)
-
-    async def aclose(self) -> None:
-        """Close the running loop's connections."""
-        if self._clients is not None:
-            await self._clients.aclose()
-
-    async def _ask(self, method: str, path: str, **options: Any) -> Any:
-        if self._clients is None:
-            await asyncio.to_thread(_certificates)  # their files are not read on an event loop
-            self._clients = self._clients or LoopClients(self._new_client, self._new_client())
-        client = await self._clients.get()
-        try:
-            response = await client.request(method, path, **options)
-        except httpx2.TimeoutException as error:
-            raise self._error("did not answer in time", "timeout") from error
-        except httpx2.TransportError as error:
-            raise self._error("cannot be reached", "unreachable") from error
-        except httpx2.HTTPError as error:
-            raise self._error(f"gave no usable answer ({type(error).__name__})", "http") from error
-        if response.is_success:
-            try:
-                return response.json()
-            except ValueError:
-                return None
-        status = response.status_code
-        # What the answer says is not repeated: it may quote what was sent, or a key.
-        what = f"answered {status}"
-        if status in _UNAUTHORIZED:
-            what = f"refused the key ({status})"
-        elif status == 404:
-            what = "does not know the span, the trace or the address (404)"
-        raise self._error(
-            what,
-            f"http_{status}",
-            # What is not there yet may arrive: spans are exported later than results are known.
-            permanent=400 <= status < 500 and status not in (*_PASSING, 404),
-            retry_after=_retry_after(response),
-        )
-
-    def _error(
-        self, what: str, kind: str, *, permanent: bool = False, retry_after: float | None = None
-    ) -> SinkError:
-        return SinkError(
-            f"{self._product} at {self.base_url} {what}",
-            kind=kind,
-            permanent=permanent,
-            retry_after=retry_after,
-        )
-
-    def _new_client(self) -> _Client:
-        return _Client(
-            base_url=self.base_url,
-            headers=self._headers,
-            auth=self._auth,
-            timeout=_TIMEOUT,
-            verify=_certificates(),
-        )
-
-
 @cache
 def _certificates() -> SSLContext:
     # Reading them takes a tenth of a second, for each client.
@@ -127,20 +42,32 @@ class _Client(httpx2.AsyncClient):
 
 
 class ProductSink(ABC):
-    """A sink of a product's: its client, and how records are sent.
+    """A sink of a product's: how its API is asked, and how records are sent; shows no key.
 
     Args:
-        client: Asks the product.
+        product: Its name, for messages.
+        endpoint: Its address, without user and password.
+        headers: Sent with each request.
+        auth: A user and password.
     """
 
     many: ClassVar = False
     """Whether one request takes several records."""
 
-    def __init__(self, client: SinkClient) -> None:
-        self.client = client
+    def __init__(
+        self,
+        product: str,
+        endpoint: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        auth: tuple[str, str] | None = None,
+    ) -> None:
+        self._product, self.endpoint = product, endpoint
+        self._headers, self._auth = headers, auth
+        self._clients: LoopClients[_Client] | None = None
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.client.base_url!r})"
+        return f"{type(self).__name__}({self.endpoint!r})"
 
     async def write(self, records: Sequence[EvaluationRecord]) -> None:
         """Send the scores; one record that is refused does not keep the others from arriving."""
@@ -180,12 +107,66 @@ class ProductSink(ABC):
         return "" if record.run.target else NO_SPAN
 
     async def aclose(self) -> None:
-        """Close the connections."""
-        await self.client.aclose()
+        """Close the running loop's connections."""
+        if self._clients is not None:
+            await self._clients.aclose()
 
     @abstractmethod
     async def _send(self, records: Sequence[EvaluationRecord]) -> None:
         """Send the scores of one record, or of several where the product takes `many`."""
+
+    async def ask(self, method: str, path: str, **options: Any) -> Any:
+        """Send a request; returns the JSON that comes back, None where that is none."""
+        if self._clients is None:
+            await asyncio.to_thread(_certificates)  # their files are not read on an event loop
+            self._clients = self._clients or LoopClients(self._new_client, self._new_client())
+        client = await self._clients.get()
+        try:
+            response = await client.request(method, path, **options)
+        except httpx2.TimeoutException as error:
+            raise self._error("did not answer in time", "timeout") from error
+        except httpx2.TransportError as error:
+            raise self._error("cannot be reached", "unreachable") from error
+        except httpx2.HTTPError as error:
+            raise self._error(f"gave no usable answer ({type(error).__name__})", "http") from error
+        if response.is_success:
+            try:
+                return response.json()
+            except ValueError:
+                return None
+        status = response.status_code
+        # What the answer says is not repeated: it may quote what was sent, or a key.
+        what = f"answered {status}"
+        if status in _UNAUTHORIZED:
+            what = f"refused the key ({status})"
+        elif status == 404:
+            what = "does not know the span, the trace or the address (404)"
+        raise self._error(
+            what,
+            f"http_{status}",
+            # What is not there yet may arrive: spans are exported later than results are known.
+            permanent=400 <= status < 500 and status not in (*_PASSING, 404),
+            retry_after=_retry_after(response),
+        )
+
+    def _error(
+        self, what: str, kind: str, *, permanent: bool = False, retry_after: float | None = None
+    ) -> SinkError:
+        return SinkError(
+            f"{self._product} at {self.endpoint} {what}",
+            kind=kind,
+            permanent=permanent,
+            retry_after=retry_after,
+        )
+
+    def _new_client(self) -> _Client:
+        return _Client(
+            base_url=self.endpoint,
+            headers=self._headers,
+            auth=self._auth,
+            timeout=_TIMEOUT,
+            verify=_certificates(),
+        )
 
 
 # By what a batch is refused for one of its records.

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ragaliq.core.results import EvaluationResult
 from ragaliq.errors import ConfigurationError, SinkError
-from ragaliq.records.http import ProductSink, SinkClient, endpoint_of, entry_id, metric_facts
+from ragaliq.records.http import ProductSink, endpoint_of, entry_id, metric_facts
 from ragaliq.records.record import EvaluationRecord
 
 _PATH = "/api/public/scores"
@@ -51,20 +51,20 @@ class LangfuseSink(ProductSink):
                 "LANGFUSE_SECRET_KEY"
             )
         address = endpoint_of("LangfuseSink", endpoint, _VARIABLES)
-        super().__init__(SinkClient("Langfuse", address, auth=(user, password)))
+        super().__init__("Langfuse", address, auth=(user, password))
 
     async def _send(self, records: Sequence[EvaluationRecord]) -> None:
         scores = [score for record in records for score in _scores(record)]
         if not scores:
             return
         try:
-            answer = await self.client.post(_PATH, scores)
+            answer = await self.ask("POST", _PATH, json=scores)
         except SinkError as error:
             if error.kind not in ("http_400", "http_413") or len(records) > 1:
                 raise
             # Servers before the batch form take one score, and no list; others limit its size.
             for score in scores:
-                await self.client.post(_PATH, score)
+                await self.ask("POST", _PATH, json=score)
             return
         # 207 says how many were rejected and not which; ids make it safe to send them all again.
         if isinstance(answer, dict) and answer.get("rejected"):

@@ -9,7 +9,7 @@ from typing import Final
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from ragaliq.errors import ConfigurationError, SinkError
-from ragaliq.records.http import ProductSink, SinkClient, endpoint_of, entry_id, metric_facts
+from ragaliq.records.http import ProductSink, endpoint_of, entry_id, metric_facts
 from ragaliq.records.record import EvaluationRecord
 
 _VARIABLES = {"LANGSMITH_ENDPOINT": "", "LANGCHAIN_ENDPOINT": "https://api.smith.langchain.com"}
@@ -53,7 +53,7 @@ class LangSmithSink(ProductSink):
         self._project_id = project_id
         headers = {"x-api-key": key, **({"x-tenant-id": workspace} if workspace else {})}
         address = endpoint_of("LangSmithSink", endpoint, _VARIABLES)
-        super().__init__(SinkClient("LangSmith", address, headers=headers))
+        super().__init__("LangSmith", address, headers=headers)
 
     def passes_over(self, record: EvaluationRecord) -> str:
         """Why a record has no place here: its run's id is not one of LangSmith's."""
@@ -86,7 +86,7 @@ class LangSmithSink(ProductSink):
                 **({"session_id": self._project_id} if self._project_id else {}),
             }
             try:
-                await self.client.post("/feedback", feedback)
+                await self.ask("POST", "/feedback", json=feedback)
             except SinkError as error:
                 if error.kind != "http_409":  # it is there already
                     raise

@@ -11,7 +11,6 @@ from ragaliq.core.results import EvaluationResult
 from ragaliq.records.http import (
     NO_SPAN,
     ProductSink,
-    SinkClient,
     endpoint_of,
     entry_id,
     metric_facts,
@@ -58,13 +57,12 @@ class MLflowSink(ProductSink):
         token = token or os.environ.get("MLFLOW_TRACKING_TOKEN")
         user = username or os.environ.get("MLFLOW_TRACKING_USERNAME")
         secret = password or os.environ.get("MLFLOW_TRACKING_PASSWORD")
-        client = SinkClient(
+        super().__init__(
             "MLflow",
             endpoint_of("MLflowSink", endpoint, _VARIABLES),
             headers={"authorization": f"Bearer {token}"} if token and not user else None,
             auth=(user, secret or "") if user else None,
         )
-        super().__init__(client)
 
     def passes_over(self, record: EvaluationRecord) -> str:
         """Why a record has no place here: its run's span is not known."""
@@ -75,12 +73,12 @@ class MLflowSink(ProductSink):
         if record.run.target is None:
             return
         trace = f"{_TRACES}/tr-{record.run.target.trace_id}"
-        known = _entries(await self.client.get(trace))
+        known = _entries(await self.ask("GET", trace))
         for metric in record.results:
             # Neither a second time, nor a failure next to the score of an earlier delivery.
             if known.isdisjoint((record.metric_id(metric), entry_id(record, metric))):
-                assessment = _assessment(record, metric, record.run.target.trace_id)
-                await self.client.post(f"{trace}/assessments", {"assessment": assessment})
+                body = {"assessment": _assessment(record, metric, record.run.target.trace_id)}
+                await self.ask("POST", f"{trace}/assessments", json=body)
 
 
 def _entries(answer: Any) -> set[str]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ragaliq.core.results import EvaluationResult
-from ragaliq.records.http import ProductSink, SinkClient, endpoint_of, entry_id, metric_facts
+from ragaliq.records.http import ProductSink, endpoint_of, entry_id, metric_facts
 from ragaliq.records.record import EvaluationRecord
 
 _VARIABLES = {
@@ -42,7 +42,7 @@ class PhoenixSink(ProductSink):
         # The collector's address is often given with the path of its traces.
         address = endpoint_of("PhoenixSink", endpoint, _VARIABLES).removesuffix("/v1/traces")
         headers = {"authorization": f"Bearer {key}"} if key else None
-        super().__init__(SinkClient("Phoenix", address, headers=headers))
+        super().__init__("Phoenix", address, headers=headers)
 
     async def _send(self, records: Sequence[EvaluationRecord]) -> None:
         data = [
@@ -52,7 +52,9 @@ class PhoenixSink(ProductSink):
             for name, result in record.results.items()
         ]
         if data:
-            await self.client.post("/v1/span_annotations", {"data": data}, params={"sync": "false"})
+            await self.ask(
+                "POST", "/v1/span_annotations", json={"data": data}, params={"sync": "false"}
+            )
 
 
 def _annotation(
