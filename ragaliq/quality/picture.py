@@ -72,10 +72,10 @@ def _panel(series: QualitySeries, top: int) -> list[str]:
     if series.judge_changes:
         parts += _line(middles, [each.joined for each in series.weeks], y, "alone today")
     for middle, each in zip(middles, series.weeks, strict=True):
-        day = datetime.fromtimestamp(each.start or 0.0, UTC).strftime("%-d %b")
+        day = datetime.fromtimestamp(each.start or 0.0, UTC)
         parts.append(
             f'<text class="soft" x="{middle:.1f}" y="{top + _HIGH + 42}" text-anchor="middle">'
-            f"{day}</text>"
+            f"{day.day} {day:%b}</text>"
         )
         people = _people(each)
         if people is not None:

@@ -3,6 +3,7 @@
 import asyncio
 import importlib.util
 import json
+from datetime import datetime
 from pathlib import Path
 from random import Random
 
@@ -215,6 +216,17 @@ def test_a_new_judge_is_told_from_a_new_application():
     before, after = series.weeks
     assert before.joined.value == pytest.approx(before.judge_alone.value - 0.1, abs=0.02)
     assert after.joined == after.judge_alone
+
+
+def test_the_picture_names_its_weeks_where_a_format_without_a_zero_is_not_known(monkeypatch):
+    class Windows(datetime):
+        def strftime(self, form):
+            if "%-" in form:
+                raise ValueError("Invalid format string")
+            return super().strftime(form)
+
+    monkeypatch.setattr("ragaliq.quality.picture.datetime", Windows)
+    assert ">5 Oct</text>" in quality_svg(quality_of(scores(20, 0.9)))
 
 
 def test_without_answers_that_both_judged_nothing_is_blamed():
