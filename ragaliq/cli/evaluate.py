@@ -448,7 +448,7 @@ async def _render(
     async with scorer, aclosing(scorer.stream(cases, concurrency=1)) as stream:
         async for _ in stream:
             pass
-    errors.print(f"{path}: {writer.count} requests; nothing was sent")
+    errors.print(plain(f"{path}: {writer.count} requests; nothing was sent"))
     return ExitCode.OK
 
 

@@ -145,7 +145,7 @@ def _render(data: Path, judge: LLMJudge, path: Path) -> int:
     """Write the requests that the bench would send."""
     writer = RequestWriter(judge, path)
     judge_file(data, writer.judge, concurrency=1)
-    errors.print(f"{path}: {writer.count} requests; nothing was sent")
+    errors.print(plain(f"{path}: {writer.count} requests; nothing was sent"))
     return ExitCode.OK
 
 

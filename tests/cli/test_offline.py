@@ -37,9 +37,11 @@ def test_requests_that_cannot_be_written_end_the_command(ragaliq, write_cases, c
 
 def test_an_evaluation_in_one_pass_is_written_and_read(ragaliq, write_cases, records, tmp_path):
     cases = write_cases(CASE)
-    done = ragaliq("evaluate", cases, *CLAUDE, "--render", "requests.jsonl")
-    assert "2 requests; nothing was sent" in done.stderr
-    requests = [json.loads(line) for line in (tmp_path / "requests.jsonl").read_text().splitlines()]
+    done = ragaliq("evaluate", cases, *CLAUDE, "--render", "[b]requests.jsonl")
+    assert "[b]requests.jsonl: 2 requests; nothing was sent" in done.stderr
+    requests = [
+        json.loads(line) for line in (tmp_path / "[b]requests.jsonl").read_text().splitlines()
+    ]
     texts = {"statements": GRADED, "score": {"reasoning": "It is.", "score": 0.9}}
     (tmp_path / "replies.jsonl").write_text(
         "".join(
