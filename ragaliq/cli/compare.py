@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -27,59 +27,59 @@ _MOST_SIDE_BY_SIDE = 200
 _COLUMNS = ("metric", "good", "pairs", "first", "second", "change", "95 % interval", "up", "down")
 
 
-class _Case(NamedTuple):
-    """What is known of a case: its id, and what was asked as far as the file holds it."""
+@dataclass
+class _Case:
+    """A case of one file: what was asked, as far as the file holds it, and its scores by metric.
+
+    `chance` is the one it had of being drawn, as `ragaliq cases` writes it.
+    """
 
     id: str
     question: str | None
     input_digest: str | None
+    chance: float = 1.0
+    repeats: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
 
     @property
     def given_id(self) -> str | None:
         return None if is_place(self.id) else self.id
 
+    def score(self, metric: str) -> float | None:
+        """The mean of its repeats, which are one observation."""
+        return joint_score(self.repeats[metric]) if metric in self.repeats else None
+
 
 class _Results:
-    """The cases of a results file and their scores.
+    """The cases of a results file.
 
     Attributes:
         cases: In the order of their places.
-        scores: Of each metric by the case's id: the mean of repeats, which are one observation.
+        low_is_good: Of each metric, whether a low score is good.
         epochs: Of each metric, what made its scores: a judge in words by the fingerprint.
-        chances: The chance each case had of being drawn, as `ragaliq cases` writes it.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         cases: dict[str, _Case] = {}
-        scores: dict[str, dict[str, list[float]]] = {}
-        self.low_is_good: set[str] = set()
-        self.epochs: dict[str, dict[str, str]] = {}
-        self.chances: dict[str, float] = {}
+        self.low_is_good: dict[str, bool] = {}
+        self.epochs: defaultdict[str, dict[str, str]] = defaultdict(dict)
         for record in read_results_file(path):
-            case = record.observation
             question = record.case.query if record.case else None
-            cases.setdefault(case, _Case(case, question, record.input_digest))
-            self.chances[case] = record.run.sampling_probability
+            new = _Case(record.observation, question, record.input_digest)
+            case = cases.setdefault(record.observation, new)
+            case.chance = record.run.sampling_probability
             for name, result in record.results.items():
-                found = scores.setdefault(name, {})
+                self.low_is_good[name] = not result.higher_is_better
                 if result.fingerprint:
                     judge = f"{result.judge} ({result.model})" if result.model else result.judge
-                    epochs = self.epochs.setdefault(name, {})
-                    epochs[result.fingerprint] = (
+                    self.epochs[name][result.fingerprint] = (
                         f"{judge} with threshold {result.threshold:g}, "
                         f"epoch {result.fingerprint[:6]}"
                     )
-                if not result.higher_is_better:
-                    self.low_is_good.add(name)
                 if result.is_measured and result.score is not None:
-                    found.setdefault(case, []).append(result.score)
+                    case.repeats[name].append(result.score)
         # "line 9" before "line 10"; a file holds its results in the order they were finished.
         self.cases = sorted(cases.values(), key=lambda case: (len(case.id), case.id))
-        self.scores = {
-            name: {case: joint_score(several) for case, several in found.items()}
-            for name, found in scores.items()
-        }
 
 
 class _Pair(NamedTuple):
@@ -103,15 +103,24 @@ class _Pair(NamedTuple):
         return "  ".join(filter(None, (" / ".join(ids), question)))
 
 
-class _Metric(NamedTuple):
-    """The scores of the pairs that have one in both files."""
+class _Scored(NamedTuple):
+    """A pair that has a score in both files; `gain` is below 0 where the second is worse."""
 
+    pair: _Pair
+    before: float
+    after: float
+    gain: float
+
+
+class _Metric(NamedTuple):
     name: str
-    pairs: list[_Pair]
-    before: list[float]
-    after: list[float]
-    chances: list[float]
     low_is_good: bool
+    scored: list[_Scored]
+
+    def changed(self) -> list[_Scored]:
+        """Those with another score, the largest losses first: those are what one looks for."""
+        changed = [each for each in self.scored if each.before != each.after]
+        return sorted(changed, key=lambda each: (each.gain, each.pair.label))
 
 
 def compare(
@@ -141,10 +150,17 @@ def compare(
     if not across_judges:
         _require_one_epoch(before, after)
     pairs = _paired(before, after)
-    metrics = list(_scored(before, after, pairs))
-    if not any(metric.pairs for metric in metrics):
+    metrics = [
+        _metric(name, low_is_good, pairs)
+        for name, low_is_good in before.low_is_good.items()
+        if name in after.low_is_good
+    ]
+    if not any(metric.scored for metric in metrics):
         raise DatasetError(f"{first} and {second} have no metric with a score for the same case")
-    _show_pairs(before, after, pairs)
+    lead = _pairs_line(before, after, pairs)
+    output.print(plain(lead))
+    if changed := sum(pair.asks_something_else for pair in pairs):
+        errors.print(f"{changed:,} pairs have the same id and another question")
     table = Table(box=None, pad_edge=False)
     for column in _COLUMNS:
         table.add_column(column, overflow="fold")
@@ -157,18 +173,18 @@ def compare(
     output.print(table)
     for metric in metrics:
         _list_changes(metric, show)
-    for name in sorted(before.scores.keys() ^ after.scores.keys()):
+    for name in sorted(before.low_is_good.keys() ^ after.low_is_good.keys()):
         errors.print(plain(f"{name} is in one of the two files only"))
     for metric in metrics:
-        scores = len(before.scores[metric.name]) + len(after.scores[metric.name])
-        if alone := scores - 2 * len(metric.pairs):
+        scores = sum(metric.name in case.repeats for case in (*before.cases, *after.cases))
+        if alone := scores - 2 * len(metric.scored):
             errors.print(f"{metric.name}: scores without a partner in the other file: {alone:,}")
     if out is not None:
         changes, more = _changes(before, after, metrics)
         write_comparison(
             out,
             runs=(first.name, second.name),
-            lead=_pairs_line(before, after, pairs),
+            lead=lead,
             columns=_COLUMNS,
             scores=rows,
             changes=changes,
@@ -182,14 +198,13 @@ def _changes(
     before: _Results, after: _Results, metrics: Iterable[_Metric]
 ) -> tuple[list[Change], int]:
     """The cases with another score, the largest losses first, and how many there are beyond."""
-    losses: dict[_Pair, float] = {}
-    for metric in metrics:
-        sign = -1.0 if metric.low_is_good else 1.0
-        for pair, one, two in zip(metric.pairs, metric.before, metric.after, strict=True):
-            if one != two:
-                losses[pair] = min(losses.get(pair, 1.0), sign * (two - one))
-    changed = sorted(losses, key=lambda pair: (losses[pair], pair.label))
-    shown = changed[:_MOST_SIDE_BY_SIDE]
+    losses: dict[str, _Scored] = {}
+    for each in (each for metric in metrics for each in metric.changed()):
+        held = losses.setdefault(each.pair.first.id, each)
+        if each.gain < held.gain:
+            losses[each.pair.first.id] = each
+    changed = sorted(losses.values(), key=lambda each: (each.gain, each.pair.label))
+    shown = [each.pair for each in changed[:_MOST_SIDE_BY_SIDE]]
     ours = _records(before.path, {pair.first.id for pair in shown})
     theirs = _records(after.path, {pair.second.id for pair in shown})
     found = [Change(pair.label, (ours[pair.first.id], theirs[pair.second.id])) for pair in shown]
@@ -264,25 +279,14 @@ def _by(key: Callable[[_Case], str | None], cases: Iterable[_Case]) -> dict[str,
     return found
 
 
-def _scored(before: _Results, after: _Results, pairs: list[_Pair]) -> Iterator[_Metric]:
-    for name, ours in before.scores.items():
-        if (theirs := after.scores.get(name)) is None:
-            continue
-        both = [pair for pair in pairs if pair.first.id in ours and pair.second.id in theirs]
-        yield _Metric(
-            name,
-            both,
-            [ours[pair.first.id] for pair in both],
-            [theirs[pair.second.id] for pair in both],
-            [before.chances[pair.first.id] for pair in both],
-            low_is_good=name in before.low_is_good | after.low_is_good,
-        )
-
-
-def _show_pairs(before: _Results, after: _Results, pairs: list[_Pair]) -> None:
-    output.print(plain(_pairs_line(before, after, pairs)))
-    if changed := sum(pair.asks_something_else for pair in pairs):
-        errors.print(f"{changed:,} pairs have the same id and another question")
+def _metric(name: str, low_is_good: bool, pairs: Iterable[_Pair]) -> _Metric:  # noqa: FBT001
+    scored = []
+    for pair in pairs:
+        before, after = pair.first.score(name), pair.second.score(name)
+        if before is not None and after is not None:
+            gain = before - after if low_is_good else after - before
+            scored.append(_Scored(pair, before, after, gain))
+    return _Metric(name, low_is_good, scored)
 
 
 def _pairs_line(before: _Results, after: _Results, pairs: list[_Pair]) -> str:
@@ -295,24 +299,21 @@ def _pairs_line(before: _Results, after: _Results, pairs: list[_Pair]) -> str:
 
 
 def _cells(metric: _Metric) -> tuple[str, ...]:
-    if not metric.pairs:
+    if not metric.scored:
         return ("0", "", "", "", "", "", "")
-    pairs = paired_difference(metric.before, metric.after)
-    if len(set(metric.chances)) > 1:
-        changes = [
-            after - before for before, after in zip(metric.before, metric.after, strict=True)
-        ]
-        weighted = hajek_mean(changes, metric.chances, bounds=(-1.0, 1.0))
+    sides = [each.before for each in metric.scored], [each.after for each in metric.scored]
+    chances = [each.pair.first.chance for each in metric.scored]
+    pairs = paired_difference(*sides)
+    if len(set(chances)) > 1:
+        changes = [each.after - each.before for each in metric.scored]
+        weighted = hajek_mean(changes, chances, bounds=(-1.0, 1.0))
         pairs = replace(pairs, difference=weighted)
     change = pairs.difference
     clear = "" if pairs.is_clear else ", not clear"
     method = METHOD_NAMES[change.method]
     return (
-        f"{len(metric.pairs):,}",
-        *(
-            f"{hajek_mean(side, metric.chances).value:.3f}"
-            for side in (metric.before, metric.after)
-        ),
+        f"{len(metric.scored):,}",
+        *(f"{hajek_mean(side, chances).value:.3f}" for side in sides),
         f"{change.value:+.3f}",
         f"{change.low:+.3f} to {change.high:+.3f} ({method}{clear})",
         f"{pairs.higher:,}",
@@ -321,14 +322,8 @@ def _cells(metric: _Metric) -> tuple[str, ...]:
 
 
 def _list_changes(metric: _Metric, show: int) -> None:
-    changed = [
-        (after - before, before, after, pair.label)
-        for pair, before, after in zip(metric.pairs, metric.before, metric.after, strict=True)
-        if before != after
-    ]
-    # The largest losses first: those are what one looks for.
-    changed.sort(key=lambda row: (-row[0] if metric.low_is_good else row[0], row[3]))
-    for _, before, after, label in changed[:show]:
-        output.print(plain(f"{metric.name} {before:.3f} -> {after:.3f}  {label}"))
+    changed = metric.changed()
+    for pair, before, after, _ in changed[:show]:
+        output.print(plain(f"{metric.name} {before:.3f} -> {after:.3f}  {pair.label}"))
     if len(changed) > show:
         output.print(f"{metric.name}: {len(changed) - show:,} more cases changed")
