@@ -44,7 +44,7 @@ _SHORTEST_FUZZY, _LONGEST_FUZZY, _LONGEST_CLAIM = 12, 20_000, 2_000
 
 
 class Ground:
-    """Texts that claims may rest on; finds quotes in them, and looks for each quote once.
+    """Texts that claims may rest on; finds quotes in them.
 
     A search lets others run now and then, and ends when it is cancelled.
 
@@ -69,7 +69,6 @@ class Ground:
         self.ids = range(len(texts)) if ids is None else ids
         self._starts = [0] * len(texts) if starts is None else starts
         self._searched = [SearchedText(text) for text in texts]
-        self._found: dict[tuple[str, tuple[int, ...]], tuple[EvidenceSpan, ...]] = {}
         self._paused = 0.0
 
     async def find(self, evidence: str, preferred: Sequence[int] = ()) -> tuple[EvidenceSpan, ...]:
@@ -83,12 +82,6 @@ class Ground:
             One place for each part when every part was found; otherwise none, because a quote of
             which a part is made up is not evidence.
         """
-        key = evidence, tuple(preferred)
-        if key not in self._found:
-            self._found[key] = await self._search(evidence, preferred)
-        return self._found[key]
-
-    async def _search(self, evidence: str, preferred: Sequence[int]) -> tuple[EvidenceSpan, ...]:
         if len(evidence) > _LONGEST_QUOTE:
             return ()
         parts = [part.strip().strip(_QUOTATION_MARKS) for part in _ELLIPSIS.split(evidence)]

@@ -207,7 +207,7 @@ class InProcess:
         async with self._starting:
             if self._child is not None and not self._child.is_alive:
                 await self._replace(self._child)
-            while self._child is None and not self.gave_up:
+            if self._child is None and not self.gave_up:
                 await self._try_to_start()
             return self._child
 

@@ -8,6 +8,7 @@ import os
 import threading
 import uuid
 import weakref
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -213,16 +214,16 @@ class _Ledger:
         # Also in a forked child, whose queue is empty; the parent may have held the lock. It is
         # re-entrant since the garbage collector may end a span on the thread that holds it.
         self._lock = threading.RLock()
-        self.counts = ExportCounts()
+        self._counts: Counter[str] = Counter()
 
-    def add(self, *, emitted: int = 0, exported: int = 0, failed: int = 0) -> None:
+    def add(self, **counts: int) -> None:
         with self._lock:
-            now = self.counts
-            self.counts = ExportCounts(
-                emitted=now.emitted + emitted,
-                exported=now.exported + exported,
-                failed=now.failed + failed,
-            )
+            self._counts.update(counts)
+
+    @property
+    def counts(self) -> ExportCounts:
+        with self._lock:
+            return ExportCounts(**self._counts)
 
 
 class _Spans(BatchSpanProcessor):

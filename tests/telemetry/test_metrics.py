@@ -1,5 +1,7 @@
 """What is measured: instruments, units, attributes and exemplars."""
 
+from unittest import mock
+
 import pytest
 from opentelemetry.context import Context
 from opentelemetry.sdk.metrics import MeterProvider
@@ -199,19 +201,32 @@ def test_a_thousand_pipelines_make_a_hundred_and_one_series(sdk):
     assert {p.count for p in points if p.attributes["ragaliq.pipeline.name"] == "_OTHER"} == {900}
 
 
-class _BrokenMeters(MeterProvider):
+class _Broken(MeterProvider):
     def get_meter(self, *args, **kwargs):
         raise RuntimeError(SECRET)
 
 
-def test_a_broken_meter_provider_takes_nothing_else_with_it(sdk, run, results, caplog):
-    providers = {**sdk.providers, "meter_provider": _BrokenMeters()}
-    emitter = Emitter(options=TelemetryOptions(**providers))
+class _BrokenInstruments(MeterProvider):
+    def get_meter(self, *args, **kwargs):
+        return mock.MagicMock(
+            **{
+                f"create_{kind}.return_value.{verb}.side_effect": RuntimeError(SECRET)
+                for kind, verb in (("counter", "add"), ("histogram", "record"))
+            }
+        )
+
+
+@pytest.mark.parametrize("meters", [_Broken, _BrokenInstruments])
+def test_a_broken_meter_provider_takes_nothing_else_with_it_and_is_logged_once(
+    sdk, run, results, caplog, meters
+):
+    emitter = Emitter(options=TelemetryOptions(**{**sdk.providers, "meter_provider": meters()}))
     emitter.watch(_Queue(), _Counts({}), owner=emitter)
     with emitter.evaluation(run) as emission:
         emission.record(results)
     assert len(sdk.events()) == 3
     assert SECRET not in caplog.text
+    assert len(caplog.records) == 1
 
 
 def test_what_is_left_of_a_budget_is_measured_after_each_run_and_when_there_is_nothing(
