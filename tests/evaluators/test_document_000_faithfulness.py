@@ -9,7 +9,7 @@ from ragaliq import (
     RAGTestCase,
     evaluate,
 )
-from ragaliq.judges import ClaimsResult, ClaimVerdict, LLMJudge
+from ragaliq.judges import ClaimVerdict, LLMJudge
 
 CASE = RAGTestCase(
     id="paris",
@@ -19,13 +19,6 @@ CASE = RAGTestCase(
     response="The capital of France is Paris. It has two million people.",
 )
 YES, NO, UNKNOWN = "SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO"
-
-
-def test_attributes():
-    evaluator = FaithfulnessEvaluator()
-    assert (evaluator.name, evaluator.threshold) == ("faithfulness", 0.7)
-    assert "context" in evaluator.description
-    assert repr(FaithfulnessEvaluator(threshold=0.8)) == "FaithfulnessEvaluator(threshold=0.8)"
 
 
 @pytest.mark.parametrize(
@@ -78,21 +71,6 @@ async def test_without_claims_the_summary_is_empty(mock_judge):
 # Section 9, row by row, and the tests that section 6 lists.
 
 
-@pytest.mark.parametrize("response", ["", "  \n\t "])
-async def test_empty_or_blank_response_scores_one(mock_judge, response):
-    case = CASE.model_copy(update={"response": response})
-    result = await FaithfulnessEvaluator().evaluate(case, mock_judge)
-    assert (result.score, result.passed) == (1.0, True)
-
-
-async def test_empty_context_gives_every_claim_not_enough_info(judge_of):
-    case, judge = CASE.model_copy(update={"context": []}), judge_of(YES, YES)
-    result = await FaithfulnessEvaluator().evaluate(case, judge)
-    assert [row["verdict"] for row in result.raw_response["claims"]] == [UNKNOWN, UNKNOWN]
-    assert result.score == 0.0
-    judge.verify_claim.assert_not_awaited()
-
-
 async def test_an_invalid_verdict_raises_judge_response_error(judge_of):
     with pytest.raises(JudgeResponseError, match="unknown verdict"):
         ClaimVerdict(verdict="PROBABLY")
@@ -117,41 +95,6 @@ async def test_judge_is_called_with_response_claim_and_context_strings(judge_of)
 # Sections 4, 6 and 8: the samples run as written, given a judge.
 
 
-async def test_extract_and_verify(mock_judge):
-    judge = mock_judge
-    judge.extract_claims.return_value = ClaimsResult(
-        claims=["Paris is the capital of France"], tokens_used=50
-    )
-    judge.verify_claim.return_value = ClaimVerdict(
-        verdict="SUPPORTED", evidence="Context states this"
-    )
-
-    claims_result = await judge.extract_claims("Paris is the capital of France.")
-    assert claims_result == ClaimsResult(claims=["Paris is the capital of France"], tokens_used=50)
-    verdict = await judge.verify_claim(
-        claim="Paris is the capital of France",
-        context=["France is a country. Its capital is Paris."],
-    )
-    assert verdict == ClaimVerdict(verdict="SUPPORTED", evidence="Context states this")
-
-
-async def test_evaluator_usage(judge_of, capsys):
-    test_case, judge = CASE, judge_of(YES, YES, YES, NO)
-
-    evaluator = FaithfulnessEvaluator(threshold=0.8)
-    result = await evaluator.evaluate(test_case, judge)
-
-    print(f"Score: {result.score}")  # noqa: T201 - the document's sample as written
-    print(f"Passed: {result.passed}")  # noqa: T201
-    for claim in result.raw_response["claims"]:
-        print(f"{claim['verdict']}: {claim['claim']}")  # noqa: T201
-    assert capsys.readouterr().out.splitlines()[:3] == [
-        "Score: 0.75",
-        "Passed: False",
-        "SUPPORTED: Claim 0",
-    ]
-
-
 def test_models_are_frozen():
     verdict = ClaimVerdict(verdict="SUPPORTED")
     with pytest.raises(ValueError, match="frozen"):
@@ -166,6 +109,5 @@ async def test_holistic_faithfulness_is_composed_from_claims(judge_of):
 
 
 def test_the_documents_double_judges_whole_runs_too(judge_of):
-    judge = judge_of("SUPPORTED", "CONTRADICTED")
-    [evaluation] = evaluate([CASE], evaluators=["faithfulness"], judge=judge)
+    [evaluation] = evaluate([CASE], evaluators=["faithfulness"], judge=judge_of(YES, NO))
     assert evaluation.results["faithfulness"].score == 0.5

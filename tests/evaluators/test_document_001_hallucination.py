@@ -17,13 +17,6 @@ def supported(confidence):
     return ClaimVerdict(verdict=YES, confidence=confidence)
 
 
-def test_attributes_and_a_threshold_stricter_than_faithfulness():
-    evaluator = HallucinationEvaluator(threshold=0.85)
-    assert evaluator.name == "hallucination"
-    assert repr(evaluator) == "HallucinationEvaluator(threshold=0.85)"
-    assert HallucinationEvaluator().threshold == 0.8 > FaithfulnessEvaluator().threshold
-
-
 @pytest.mark.parametrize(
     ("verdicts", "score", "listed", "reason"),
     [

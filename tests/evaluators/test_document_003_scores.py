@@ -39,26 +39,19 @@ async def score(judge, **options):
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "expected"),
+    ("verdicts", "expected", "reason"),
     [
-        ((YES, YES, YES, NO), 0.75),
-        ((YES, YES, NO, NO, YES, YES), 0.5),  # more than statements: cut
-        ((YES, NO), 0.5),  # fewer: a shorter denominator
+        ((YES, YES, YES, NO), 0.75, "Faithfulness 0.75 is >= 0.7"),
+        ((YES, NO, NO, NO), 0.25, "Faithfulness 0.25 is < 0.7"),
+        ((YES, YES, NO, NO, YES, YES), 0.5, "Faithfulness 0.50 is < 0.7"),  # too many: cut
+        ((YES, NO), 0.5, "Faithfulness 0.50 is < 0.7"),  # fewer: a shorter denominator
     ],
 )
-async def test_faithful_over_total(verdicts, expected):
-    assert (await score(Replying(*verdicts))).score == expected
-
-
-@pytest.mark.parametrize(
-    ("verdicts", "reason"),
-    [
-        ((YES, YES, YES, NO), "Faithfulness 0.75 is >= 0.7"),
-        ((YES, NO, NO, NO), "Faithfulness 0.25 is < 0.7"),
-    ],
-)
-async def test_the_reason_says_on_which_side_of_the_threshold_the_score_lies(verdicts, reason):
-    assert (await score(Replying(*verdicts))).reasoning == reason
+async def test_faithful_over_total_and_on_which_side_of_the_threshold_it_lies(
+    verdicts, expected, reason
+):
+    result = await score(Replying(*verdicts))
+    assert (result.score, result.reasoning) == (expected, reason)
 
 
 def failing(error):
@@ -80,7 +73,3 @@ async def test_where_there_is_nothing_to_divide_the_score_fails_at_any_threshold
 ):
     result = await score(judge, threshold=0.3)
     assert (result.score, result.passed, result.reasoning) == (expected, False, reason)
-
-
-async def test_a_score_passes_from_the_threshold_minus_epsilon_on():
-    assert (await score(Replying(YES, YES, YES, NO), threshold=0.75)).passed

@@ -8,13 +8,6 @@ from ragaliq.judges import JudgeResult
 CASE = RAGTestCase(query="Is it open?", context=["Open daily."], response="Yes, daily.")
 
 
-def test_attributes():
-    evaluator = RelevanceEvaluator()
-    assert (evaluator.name, evaluator.threshold) == ("relevance", 0.7)
-    assert "question" in evaluator.description
-    assert repr(RelevanceEvaluator(threshold=0.9)) == "RelevanceEvaluator(threshold=0.9)"
-
-
 @pytest.mark.parametrize("score", [0.0, 0.31, 0.5, 0.99, 1.0])
 async def test_score_passes_through(mock_judge, score):
     mock_judge.evaluate_relevance.return_value = JudgeResult(score=score)

@@ -20,6 +20,22 @@ def test_an_unknown_name_lists_the_known_ones():
         get_evaluator("truthiness")
 
 
+@pytest.mark.parametrize(
+    ("name", "threshold", "word"),
+    [
+        ("faithfulness", 0.7, "context"),
+        ("hallucination", 0.8, "grounded"),
+        ("relevance", 0.7, "question"),
+    ],
+)
+def test_the_documented_metrics_have_the_documented_attributes(name, threshold, word):
+    kind = get_evaluator(name)
+    evaluator = kind()
+    assert (evaluator.name, evaluator.threshold) == (name, threshold)
+    assert word in evaluator.description
+    assert repr(kind(threshold=0.85)) == f"{kind.__name__}(threshold=0.85)"
+
+
 def test_an_evaluator_of_the_users_own_is_found_by_name(monkeypatch):
     monkeypatch.setattr(registry, "_REGISTRY", dict(registry._REGISTRY))
 

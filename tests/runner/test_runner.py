@@ -80,30 +80,33 @@ def test_one_failed_case_keeps_the_others_and_stays_out_of_the_mean():
     assert run[1].results["faithfulness"].score is None
 
 
-def test_the_mean_comes_with_an_interval_inside_the_unit_interval():
-    judge = ScriptedJudge(
-        verdicts=lambda claim, _: ClaimVerdict(
-            verdict="SUPPORTED" if int(claim.split()[1].rstrip(".")) % 2 else "CONTRADICTED"
-        )
-    )
-    summary = evaluate(cases(4), evaluators=["faithfulness"], judge=judge).metrics["faithfulness"]
-    low, high = summary.interval
-    assert 0.0 <= low < summary.mean == 0.5 < high <= 1.0
-    assert summary.interval_method == "wilson"
+def half(claim, _):
+    number = int(claim.split()[1].rstrip("."))
+    return ClaimVerdict(verdict="SUPPORTED" if number % 2 else "CONTRADICTED")
 
 
-def test_equal_scores_still_have_an_interval_with_a_width():
-    judge = ScriptedJudge(verdicts="SUPPORTED")
-    run = evaluate(cases(5), evaluators=["faithfulness"], judge=judge)
-    summary = run.metrics["faithfulness"]
-    assert summary.mean == summary.interval[1] == 1.0
-    assert summary.interval[0] == pytest.approx(0.565518)  # Wilson's interval of 5 in 5
-
-
-def test_scores_between_the_bounds_name_the_method_of_their_interval():
-    judge = ScriptedJudge(relevance=lambda query, _: 0.2 + 0.1 * int(query[1:]))
-    summary = evaluate(cases(3), evaluators=["relevance"], judge=judge).metrics["relevance"]
-    assert summary.interval_method == "logit_t"
+@pytest.mark.parametrize(
+    ("metric", "judge", "mean", "low", "method"),
+    [
+        ("faithfulness", ScriptedJudge(verdicts=half), 0.5, 0.15, "wilson"),
+        ("faithfulness", ScriptedJudge(verdicts="SUPPORTED"), 1.0, 0.510109, "wilson"),
+        (
+            "relevance",
+            ScriptedJudge(relevance=lambda q, _: 0.2 + 0.1 * int(q[1:])),
+            0.35,
+            0.179,
+            "logit_t",
+        ),
+    ],
+    ids=["half of them", "equal scores", "between the bounds"],
+)
+def test_a_mean_comes_with_an_interval_that_has_a_width_and_the_name_of_its_method(
+    metric, judge, mean, low, method
+):
+    summary = evaluate(cases(4), evaluators=[metric], judge=judge).metrics[metric]
+    assert (summary.mean, summary.interval_method) == (pytest.approx(mean), method)
+    assert summary.interval[0] == pytest.approx(low, abs=0.01)
+    assert 0.0 < summary.interval[0] < mean <= summary.interval[1] <= 1.0
 
 
 def test_progress_is_told_after_each_case():
