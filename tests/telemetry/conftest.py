@@ -68,10 +68,11 @@ def sdk():
 def emit(sdk, run, results):
     """Emits an evaluation through the private providers, and gives what they have got."""
 
-    def emit(content=None, run=run, results=results, lag=1.5, **options):
-        chosen = TelemetryOptions(**{**sdk.providers, **options})
-        with Emitter(content, chosen).evaluation(run, lag=lag) as emission:
-            emission.record(results)
+    def emit(content=None, run=run, results=results, case=None, times=1, **options):
+        emitter = Emitter(content, TelemetryOptions(**{**sdk.providers, **options}))
+        for _ in range(times):
+            with emitter.evaluation(run, lag=1.5) as emission:
+                emission.record(results, case)
         return sdk
 
     return emit

@@ -5,8 +5,7 @@ import re
 import pytest
 
 import telemetry_page
-from ragaliq import TelemetryOptions
-from ragaliq.telemetry import ContentPolicy, Emitter
+from ragaliq.telemetry import ContentPolicy
 
 TYPES = {str: "string", float: "double", int: "int", bool: "boolean"}
 
@@ -26,7 +25,7 @@ def generic(attributes):
 
 
 @pytest.fixture
-def emitted(sdk, run, results, judged):
+def emitted(sdk, emit, run, results, judged):
     """Every attribute that was seen, by carrier."""
     run = run.model_copy(
         update={
@@ -35,10 +34,7 @@ def emitted(sdk, run, results, judged):
         }
     )
     for detail in ("spans", "arrays"):
-        options = TelemetryOptions(claim_detail=detail, **sdk.providers)
-        content = ContentPolicy(on_spans=True, on_events=True)
-        with Emitter(content, options).evaluation(run, lag=1.0) as emission:
-            emission.record(results, judged)
+        emit(ContentPolicy(on_spans=True, on_events=True), run, case=judged, claim_detail=detail)
     seen = {"root": {}, "metric": {}, "claim": {}, "event": {}}
     for span in sdk.spans():
         kind = "root" if span.name == "evaluation support" else "metric"

@@ -6,7 +6,6 @@ import pytest
 from opentelemetry.trace import SpanKind, StatusCode, format_span_id, format_trace_id
 
 import telemetry_page
-from ragaliq import TelemetryOptions
 from ragaliq.telemetry import ContentPolicy, Emitter, names
 
 SECRET = "Zanzibar"
@@ -157,10 +156,8 @@ def test_the_event_of_a_failure_has_an_error_type_and_no_score(emit):
     assert "gen_ai.evaluation.score.label" not in event.attributes
 
 
-def test_without_a_logger_provider_the_event_is_a_span_event(sdk, run, results):
-    emitter = Emitter(options=TelemetryOptions(tracer_provider=sdk.providers["tracer_provider"]))
-    with emitter.evaluation(run) as emission:
-        emission.record(results)
+def test_without_a_logger_provider_the_event_is_a_span_event(emit):
+    sdk = emit(logger_provider=None)
     (metric,) = sdk.named("evaluation faithfulness")
     assert [event.name for event in metric.events] == ["gen_ai.evaluation.result"]
     assert sdk.events() == []
@@ -174,7 +171,7 @@ def test_spans_made_by_a_judge_nest_under_the_evaluation(sdk, run):
     assert chat.parent.span_id == root.context.span_id
 
 
-def test_a_broken_provider_never_reaches_the_caller_and_is_logged_once(run, results, caplog):
+def test_a_broken_provider_never_reaches_the_caller_and_is_logged_once(emit, caplog):
     class Broken:
         def get_tracer(self, *args, **kwargs):
             return self
@@ -182,10 +179,8 @@ def test_a_broken_provider_never_reaches_the_caller_and_is_logged_once(run, resu
         def start_span(self, *args, **kwargs):
             raise RuntimeError(SECRET)
 
-    emitter = Emitter(options=TelemetryOptions(tracer_provider=Broken()))
-    for _ in range(3):
-        with caplog.at_level(logging.WARNING), emitter.evaluation(run) as emission:
-            emission.record(results)
+    with caplog.at_level(logging.WARNING):
+        emit(tracer_provider=Broken(), times=3)
     assert len(caplog.records) == 1
     assert SECRET not in caplog.text
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ragaliq import ClaimDetail, EvaluationResult, RunInfo, SpanTarget, TelemetryOptions
-from ragaliq.telemetry import ContentPolicy, Emitter, names
+from ragaliq import ClaimDetail, EvaluationResult, RunInfo, SpanTarget
+from ragaliq.telemetry import ContentPolicy, names
 
 LONG = "x" * 10_000
 LONGEST = max(
@@ -58,13 +58,10 @@ def worst_results(number):
 
 
 @pytest.fixture(params=["spans", "arrays"])
-def worst(request, sdk, worst_run):
+def worst(request, emit, worst_run):
     """Everything on, ten metrics and more, everything long."""
     content = ContentPolicy(on_spans=True, on_events=True)
-    options = TelemetryOptions(claim_detail=request.param, **sdk.providers)
-    with Emitter(content, options).evaluation(worst_run) as emission:
-        emission.record(worst_results(12))
-    return sdk
+    return emit(content, worst_run, worst_results(12), claim_detail=request.param)
 
 
 def strings(value):

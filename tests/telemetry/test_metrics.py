@@ -218,15 +218,13 @@ class _BrokenInstruments(MeterProvider):
 
 @pytest.mark.parametrize("meters", [_Broken, _BrokenInstruments])
 def test_a_broken_meter_provider_takes_nothing_else_with_it_and_is_logged_once(
-    sdk, run, results, caplog, meters
+    emit, caplog, meters
 ):
-    emitter = Emitter(options=TelemetryOptions(**{**sdk.providers, "meter_provider": meters()}))
-    emitter.watch(_Queue(), _Counts({}), owner=emitter)
-    with emitter.evaluation(run) as emission:
-        emission.record(results)
-    assert len(sdk.events()) == 3
-    assert SECRET not in caplog.text
+    assert len(emit(meter_provider=meters()).events()) == 3
     assert len(caplog.records) == 1
+    emitter = Emitter(options=TelemetryOptions(meter_provider=meters()))
+    emitter.watch(_Queue(), _Counts({}), owner=emitter)
+    assert SECRET not in caplog.text
 
 
 def test_what_is_left_of_a_budget_is_measured_after_each_run_and_when_there_is_nothing(

@@ -190,16 +190,19 @@ def test_a_failing_redactor_drops_the_text():
 SAMPLERS = [ParentBased(ALWAYS_OFF), TraceIdRatioBased(0.01)]
 
 
+def exporting(**settings):
+    """A tracer provider, and what it exports to."""
+    exporter, provider = InMemorySpanExporter(), TracerProvider(**settings)
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    return exporter, provider
+
+
 @pytest.fixture
-def emitted(run, results):
+def emitted(emit, run):
     def emitted(sampler, target, **choices):
-        exporter, provider = InMemorySpanExporter(), TracerProvider(sampler=sampler)
-        provider.add_span_processor(SimpleSpanProcessor(exporter))
-        emitter = Emitter(options=TelemetryOptions(tracer_provider=provider, **choices))
-        for _ in range(10):
-            about = run.model_copy(update={"target": target})
-            with emitter.evaluation(about) as emission:
-                emission.record(results)
+        exporter, provider = exporting(sampler=sampler)
+        about = run.model_copy(update={"target": target})
+        emit(run=about, tracer_provider=provider, times=10, **choices)
         assert provider.get_tracer("ragaliq").sampler is sampler
         return [span.name for span in exporter.get_finished_spans()]
 
@@ -233,14 +236,11 @@ def test_without_a_target_the_applications_sampler_decides(emitted, on_unsampled
     ],
 )
 def test_evaluations_of_their_own_trace_are_in_a_project_of_their_own(
-    run, results, relation, given, project
+    emit, relation, given, project
 ):
-    exporter = InMemorySpanExporter()
-    provider = TracerProvider(resource=Resource.create({"service.name": "app", **given}))
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
-    emitter = Emitter(options=TelemetryOptions(tracer_provider=provider, relation=relation))
-    with emitter.evaluation(run) as emission:
-        emission.record(results)
+    resource = Resource.create({"service.name": "app", **given})
+    exporter, provider = exporting(resource=resource)
+    emit(tracer_provider=provider, relation=relation)
     resources = [span.resource.attributes for span in exporter.get_finished_spans()]
     assert {each["openinference.project.name"] for each in resources} == {project}
     assert {each["service.name"] for each in resources} == {"app"}
@@ -252,9 +252,7 @@ def test_evaluations_of_their_own_trace_are_in_a_project_of_their_own(
 
 
 def test_under_a_sampler_exactly_the_sampled_requests_have_an_evaluation():
-    exporter = InMemorySpanExporter()
-    provider = TracerProvider(sampler=ParentBased(TraceIdRatioBased(0.3)))
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    exporter, provider = exporting(sampler=ParentBased(TraceIdRatioBased(0.3)))
     monitor = Monitor(judge=ScriptedJudge(), telemetry=TelemetryOptions(tracer_provider=provider))
     case = RAGTestCase(query="q", context=["c"], response="Alpha is one.")
     tracer = provider.get_tracer("application")
