@@ -566,7 +566,8 @@ def obstacle(judge: LLMJudge, evaluators: Sequence[Evaluator]) -> str | None:
         registered = kind.name in list_evaluators() and get_evaluator(kind.name) is kind
         if not (registered and kind.__module__.startswith("ragaliq.evaluators.")):
             return f"{kind.__name__} is not one of ragaliq's own evaluators"
-        if changed := sorted(set(vars(evaluator)) - {*_settings(kind), "has_own_policy"}):
+        kept = {*_settings(kind), "has_own_policy", "_fingerprint"}
+        if changed := sorted(set(vars(evaluator)) - kept):
             return f"{kind.__name__} was changed after it was built: {', '.join(changed)}"
     return None
 

@@ -2,7 +2,13 @@ import sys
 
 import pytest
 
-from ragaliq import ConfigurationError, Evaluator, FaithfulnessEvaluator, LocalJudge
+from ragaliq import (
+    ConfigurationError,
+    Evaluator,
+    FaithfulnessEvaluator,
+    LocalJudge,
+    ScoringPolicy,
+)
 from ragaliq.testing import ScriptedJudge
 
 
@@ -30,6 +36,12 @@ def relabelled():
 @pytest.mark.parametrize("judge", ["local", LocalJudge()])
 def test_the_embedded_judge_gets_a_process(monitor_of, judge):
     assert monitor_of(judge=judge).stats().executor == "process"
+
+
+def test_an_evaluator_that_was_used_before_gets_one_too(monitor_of):
+    used = FaithfulnessEvaluator(policy=ScoringPolicy.LIVE)
+    assert used.fingerprint(LocalJudge())
+    assert monitor_of(judge="local", evaluators=[used]).stats().executor == "process"
 
 
 @pytest.mark.parametrize(
