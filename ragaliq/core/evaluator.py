@@ -24,10 +24,6 @@ if TYPE_CHECKING:
     from ragaliq.judges.base import LLMJudge
 
 
-# The threshold is looked at by itself, and whose idea the policy was changes nothing.
-_NOT_SETTINGS = ("threshold", "has_own_policy")
-
-
 class Evaluator(ABC):
     """Base of every metric. Subclasses implement `measure`.
 
@@ -46,7 +42,6 @@ class Evaluator(ABC):
     threshold: float = 0.7
     higher_is_better: bool = True
     policy: ScoringPolicy = ScoringPolicy.RAGALIQ
-    has_own_policy: bool = False
     checks_claims: bool = False
     _fingerprint: tuple[tuple[object, ...], str] | None = None
 
@@ -60,7 +55,7 @@ class Evaluator(ABC):
                 )
             self.threshold = threshold
         if policy is not None:
-            self.policy, self.has_own_policy = policy, True
+            self.policy = policy
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(threshold={self.threshold})"
@@ -201,7 +196,7 @@ class Evaluator(ABC):
             settings = {
                 name: value
                 for name, value in vars(self).items()
-                if isinstance(value, str | int | float) and name not in _NOT_SETTINGS
+                if isinstance(value, str | int | float) and name != "threshold"
             }
             parts = [
                 type(self).__qualname__,

@@ -103,9 +103,10 @@ def resolve_evaluators(
             )
         if evaluator.name in evaluators:
             raise ConfigurationError(f"evaluator asked for twice: {evaluator.name}")
-        if policy is not None and not evaluator.has_own_policy:
+        # One of its own is set on the evaluator itself, and not on its class.
+        if policy is not None and "policy" not in vars(evaluator):
             evaluator = copy(evaluator)  # the caller may use it elsewhere with another policy
-            evaluator.policy, evaluator.has_own_policy = policy, True
+            evaluator.policy = policy
         evaluators[evaluator.name] = evaluator
     if not evaluators:
         raise ConfigurationError("at least one evaluator is needed")

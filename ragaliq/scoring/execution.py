@@ -566,8 +566,7 @@ def obstacle(judge: LLMJudge, evaluators: Sequence[Evaluator]) -> str | None:
         registered = kind.name in list_evaluators() and get_evaluator(kind.name) is kind
         if not (registered and kind.__module__.startswith("ragaliq.evaluators.")):
             return f"{kind.__name__} is not one of ragaliq's own evaluators"
-        kept = {*_settings(kind), "has_own_policy", "_fingerprint"}
-        if changed := sorted(set(vars(evaluator)) - kept):
+        if changed := sorted(set(vars(evaluator)) - {*_settings(kind), "_fingerprint"}):
             return f"{kind.__name__} was changed after it was built: {', '.join(changed)}"
     return None
 
