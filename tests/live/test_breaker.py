@@ -10,6 +10,8 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from ragaliq import (
+    Budget,
+    BudgetExceeded,
     CircuitBreaker,
     CircuitOpenError,
     ConfigurationError,
@@ -17,9 +19,12 @@ from ragaliq import (
     JudgeRefusalError,
     JudgeResponseError,
     JudgeTimeoutError,
+    JudgeUsage,
     RAGTestCase,
 )
 from ragaliq.scoring.limits.breaker import Circuit
+from ragaliq.scoring.limits.protection import Limits
+from ragaliq.scoring.scorer import Scorer
 from ragaliq.telemetry.emit import TelemetryOptions
 from ragaliq.testing import ScriptedJudge
 
@@ -180,3 +185,20 @@ def test_none_switches_it_off(monitor_of, case):
 def test_wrong_settings_are_refused(wrong):
     with pytest.raises(ConfigurationError, match="breaker"):
         CircuitBreaker(**wrong)
+
+
+async def test_a_probe_that_the_budget_refuses_makes_room_for_another():
+    down = JudgeAPIError("down", usage=JudgeUsage(requests=1, input_tokens=10))
+    limits = Limits(
+        breaker=CircuitBreaker(failures=1, pause=0.05), budget=Budget(tokens_per_hour=5)
+    )
+    judge = ScriptedJudge(failures={"evaluate_relevance": down})
+    scorer = Scorer(judge, ["relevance"], limits=limits)
+    case = RAGTestCase(query="q", context=["c"], response="r")
+    await scorer.score(case)
+    with pytest.raises(CircuitOpenError):
+        await scorer.score(case)
+    await asyncio.sleep(0.06)
+    for _ in range(2):
+        with pytest.raises(BudgetExceeded):
+            await scorer.score(case)
