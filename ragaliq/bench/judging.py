@@ -79,7 +79,7 @@ class _OneClaim(Evaluator):
             judge, Ground(test_case.context_texts), policy=self.policy, batched=False
         )
         with spending() as spent:
-            verdict = (await verifier.decide([test_case.response]))[0]
+            verdict = (await verifier.decide({0: test_case.response}))[0]
         return self.result(
             judge,
             score=raw_support(verdict),

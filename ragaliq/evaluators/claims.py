@@ -33,6 +33,9 @@ NAMED_SOURCE = (
 )
 """A citation by name, such as `(source: refunds.md)`, as a pattern whose first group names it."""
 
+Claims: TypeAlias = Mapping[int, str]
+"""Claims by their position in the answer."""
+
 Verdicts: TypeAlias = dict[int, ClaimVerdict]
 """Verdicts by the position of their claim; claims that stayed undecided are not there."""
 
@@ -127,7 +130,8 @@ async def check_claims(
                 batching.grade_statements(question, case.response, case.context_texts)
             )
             claims = [verdict.statement for verdict in graded.verdicts]
-            verdicts = await verifier.look_again(claims, dict(enumerate(graded.verdicts)))
+            given = dict(enumerate(graded.verdicts))
+            verdicts = await verifier.look_again(dict(enumerate(claims)), given)
         else:
             claims = []
             for part in answer:
@@ -144,7 +148,7 @@ async def check_claims(
                 )
                 verdicts = dict.fromkeys(range(len(claims)), verdict)
             else:
-                verdicts = await verifier.decide(claims) if claims else {}
+                verdicts = await verifier.decide(dict(enumerate(claims)))
         earlier = (
             await _decide_from_history(case, claims, verdicts, verifier) if case.history else {}
         )
@@ -181,11 +185,11 @@ async def _decide_from_history(
     for ground in earlier_grounds(case, verifier.policy):
         if not unsettled:
             break
-        decided = await verifier.decide_from(ground, claims, unsettled)
+        decided = await verifier.on(ground).decide({i: claims[i] for i in unsettled})
         echoes: Verdicts = {}
         if ground.answers:
-            supported = [i for i, each in decided.items() if each.verdict == "SUPPORTED"]
-            echoes = await verifier.decide_from(Ground(ground.answers), claims, supported)
+            supported = {i: claims[i] for i in decided if decided[i].verdict == "SUPPORTED"}
+            echoes = await verifier.on(Ground(ground.answers)).decide(supported)
         unsettled = []
         for position, verdict in decided.items():
             is_echo = position in echoes and echoes[position].verdict == "SUPPORTED"
@@ -234,17 +238,12 @@ class Verifier:
         self._slots = asyncio.Semaphore(_CONCURRENT_CLAIMS)
         self.parts = split_context(ground.texts, limit_of(judge.max_context_chars))
 
-    async def decide_from(
-        self, ground: Ground, claims: Sequence[str], positions: Sequence[int]
-    ) -> Verdicts:
-        """Decide the claims at these positions from another ground."""
+    def on(self, ground: Ground) -> Verifier:
+        """One that decides from another ground in the same way."""
         batched = self._batching is not None
-        other = Verifier(self._judge, ground, policy=self.policy, batched=batched)
-        asked = [claims[position] for position in positions]
-        verdicts = await other.decide(asked) if asked else {}
-        return {positions[i]: verdict for i, verdict in verdicts.items()}
+        return Verifier(self._judge, ground, policy=self.policy, batched=batched)
 
-    async def decide(self, claims: Sequence[str], *, holds_to_quotes: bool = True) -> Verdicts:
+    async def decide(self, claims: Claims, *, holds_to_quotes: bool = True) -> Verdicts:
         """Decide all claims.
 
         SUPPORTED by any part of the context wins, else CONTRADICTED by any, else NOT_ENOUGH_INFO. A
@@ -257,11 +256,13 @@ class Verifier:
         Raises:
             JudgeError: The judge failed, or left claims undecided and the policy forbids it.
         """
+        if not claims:
+            return {}
         parts = await run_all(self._from_part(part, claims) for part in self.parts)
         verdicts = parts[0]
         if len(parts) > 1:
             verdicts = {}
-            for claim in range(len(claims)):
+            for claim in claims:
                 found = [part[claim] for part in parts if claim in part]
                 found.sort(key=lambda verdict: (_STRENGTH[verdict.verdict], -verdict.confidence))
                 if found and (len(found) == len(parts) or found[0].verdict == "SUPPORTED"):
@@ -276,22 +277,20 @@ class Verifier:
             return await self.look_again(claims, verdicts)
         return verdicts
 
-    async def look_again(self, claims: Sequence[str], verdicts: Verdicts) -> Verdicts:
+    async def look_again(self, claims: Claims, verdicts: Verdicts) -> Verdicts:
         """Ask once more about claims that were decided by a quote that is not in the context."""
-        doubtful = [
-            position
+        doubtful = {
+            position: claims[position]
             for position, verdict in verdicts.items()
             if verdict.evidence.strip() and not await self._is_founded(verdict)
-        ]
-        if not doubtful:
-            return verdicts
+        }
         try:
-            second = await self.decide([claims[i] for i in doubtful], holds_to_quotes=False)
+            second = await self.decide(doubtful, holds_to_quotes=False)
         except JudgeError:
             second = {}  # the first answer stands, in doubt
         settled = dict(verdicts)
-        for index, position in enumerate(doubtful):
-            verdict = second.get(index, verdicts[position])
+        for position in doubtful:
+            verdict = second.get(position, verdicts[position])
             # A claim that is now decided by no quote at all is as unfounded as before.
             if not await self._is_founded(verdict):
                 # What was a probability is none after this.
@@ -305,14 +304,14 @@ class Verifier:
             return True
         return bool(await self._ground.find(verdict.evidence, verdict.supporting_chunk_ids))
 
-    async def _from_part(self, part: ContextPart, claims: Sequence[str]) -> Verdicts:
+    async def _from_part(self, part: ContextPart, claims: Claims) -> Verdicts:
         """Ask about all claims, then once more about those without a verdict if the policy says so.
 
         Raises:
             JudgeResponseError: No claim was decided, or some were not and the policy forbids it.
         """
         verdicts: Verdicts = {}
-        missing = list(range(len(claims)))
+        missing = list(claims)
         for _ in range(2 if self.policy.missing_verdicts == "reask" else 1):
             if self._batching:
                 size = limit_of(self._batching.max_claims) or len(missing)

@@ -450,7 +450,7 @@ class ContextRecallEvaluator(ContextEvaluator):
                 facts = [claim for claim in extracted.claims if claim.strip()]
             if not facts:
                 raise _nothing_expected(test_case)
-            verdicts = await verifier.decide(facts)
+            verdicts = await verifier.decide(dict(enumerate(facts)))
         grounds = dict.fromkeys(verdicts, ground)
         details = await claim_details(test_case.response, facts, verdicts, grounds, judge)
         raw = self.raw_response(_rows(detail for detail in details if detail.verdict is not None))
