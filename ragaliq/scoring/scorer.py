@@ -24,7 +24,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType, TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
 from ragaliq.capture import RunLog
 from ragaliq.capture.run import built
@@ -114,12 +114,6 @@ class _FailedForNowError(Exception):
 
 class _NoTextError(Exception):
     """`redact_for_judge` returned something else than a text; the message is its class."""
-
-
-class _Job(NamedTuple):
-    case: RAGTestCase
-    run: RunInfo
-    metrics: Collection[str]
 
 
 class Scorer(AbstractAsyncContextManager["Scorer"]):
@@ -443,7 +437,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         """
         is_cut = False
 
-        def read_jobs() -> Iterator[_Job]:
+        def read_jobs() -> Iterator[tuple[RAGTestCase, RunInfo, Collection[str]]]:
             nonlocal is_cut
             for case in cases:
                 for repeat in range(repeats):
@@ -454,15 +448,14 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
                         is_cut = True
                         return
                     run = run_of(case, run_id=run_id, pipeline=pipeline, ended_at=ended_at)
-                    yield _Job(case, run, lacking.get(run_id, ()))
+                    yield case, run, lacking.get(run_id, ())
 
         jobs, running = read_jobs(), set[asyncio.Task[Evaluation]]()
         at_once = concurrency * max(1, len(self._processes))
         try:
             while True:
-                for job in itertools.islice(jobs, at_once - len(running)):
-                    scoring = self.score(job.case, job.run, metrics=job.metrics)
-                    running.add(asyncio.create_task(scoring))
+                for case, run, metrics in itertools.islice(jobs, at_once - len(running)):
+                    running.add(asyncio.create_task(self.score(case, run, metrics=metrics)))
                 if not running:
                     break
                 finished, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
