@@ -16,6 +16,14 @@ The context of an answer is what the model that wrote it was shown; see `ragaliq
 
 from ragaliq.capture.conversation import Conversations
 from ragaliq.capture.explained import Explanation, Explanations
+from ragaliq.capture.extract import (
+    Extract,
+    extract_parts,
+    name_part,
+    named,
+    require_function,
+    unreadable,
+)
 from ragaliq.capture.registry import FollowedRun, RunRegistry
 from ragaliq.capture.run import RunLog
 from ragaliq.capture.shown import FoundContext
@@ -45,6 +53,7 @@ __all__ = [
     "Conversations",
     "Explanation",
     "Explanations",
+    "Extract",
     "FollowedRun",
     "Found",
     "FoundContext",
@@ -53,9 +62,14 @@ __all__ = [
     "RunLog",
     "RunRegistry",
     "document_blocks",
+    "extract_parts",
     "models_words",
+    "name_part",
+    "named",
+    "require_function",
     "score_in",
     "takes_only",
     "text_blocks",
+    "unreadable",
     "without_answers",
 ]

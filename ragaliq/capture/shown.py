@@ -246,21 +246,19 @@ class _Finding:
     ) -> None:
         self._norm = norm = functools.cache(words)
         self._question, self._answer = norm(question), norm(_CITED.sub(" ", answer))
-        self._said = {norm(call.reply) for call in calls if call.reply and not call.is_aside}
-        calls = [self._as_said(call) for call in calls]
+        # When a model first gave each reply.
+        self._ended: dict[str, int] = {}
+        for call in calls:
+            if not call.is_aside and (reply := norm(call.reply or "")):
+                self._ended[reply] = min(call.ended, self._ended.get(reply, call.ended))
         # A tool may have given the answer itself, as another agent does: that supports nothing.
         given = [c for c in candidates if c.kind == "tool" and norm(c.passage.text) == self._answer]
         self._is_given = bool(given)
         self._replies = [
-            (norm(call.reply), call)
+            (norm(call.reply), self._as_said(call))
             for call in calls
             if call.reply is not None and not call.is_aside
         ]
-        # When a model first gave each reply.
-        self._ended: dict[str, int] = {}
-        for reply, call in self._replies:
-            if reply:
-                self._ended[reply] = min(call.ended, self._ended.get(reply, call.ended))
         self.found: dict[str, tuple[_Place, Passage]] = {}
         used: dict[int, _Prompt] = {}
         todo = self._answering() if self._answer else []
@@ -308,7 +306,7 @@ class _Finding:
             return call
         messages = [
             message._replace(role="assistant")
-            if at > asked and texts.get(at) in self._said
+            if at > asked and texts.get(at) in self._ended
             else message
             for at, message in enumerate(call.messages)
         ]

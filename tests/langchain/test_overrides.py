@@ -100,7 +100,7 @@ def test_a_function_is_asked_about_whole_answers_only(new_watch):
         (lambda inputs, outputs: {"contexts": 5}, "contexts: cannot read int; give a list of"),
         (lambda inputs, outputs: {"contexts": ["One.", 5]}, "cannot read a list of int and str;"),
         (lambda inputs, outputs: {"contexts": [{"body": "One."}]}, "cannot read a list of dict;"),
-        (lambda inputs: {}, "TypeError (overrides.py, line"),
+        (lambda inputs: {}, "TypeError (extract.py, line"),
     ],
 )
 def test_a_function_that_fails_is_not_felt_and_the_log_says_why_once(

@@ -7,7 +7,6 @@ from llama_index.core.schema import NodeWithScore, TextNode
 from llama_index.core.workflow import StartEvent, StopEvent, Workflow, step
 
 from llama_index.evaluation.ragaliq import attach
-from llama_index.evaluation.ragaliq.reading import facts_of
 from ragaliq import ConfigurationError
 
 QUESTION = "How long do refunds take?"
@@ -106,14 +105,6 @@ def test_a_function_that_fails_is_not_felt_and_has_a_reason_of_its_own(engine, m
     assert handler.errors == 0
     (record,) = caplog.records
     assert ANSWER not in record.getMessage()
-
-
-@pytest.mark.parametrize(
-    ("contexts", "kind"), [(["One.", 2], "int"), ({"One.": 1}, "dict"), (2, "int")]
-)
-def test_contexts_of_a_wrong_kind_are_named(contexts, kind):
-    with pytest.raises(TypeError, match=f"contexts must be texts or nodes, not {kind}"):
-        facts_of({"contexts": contexts})
 
 
 async def later(inputs, outputs):

@@ -23,11 +23,19 @@ from langchain_core.outputs import LLMResult
 from langchain_core.runnables.config import var_child_runnable_config
 
 from langchain_ragaliq.judge import with_judge
-from langchain_ragaliq.overrides import Extract, Overrides, name_part
+from langchain_ragaliq.overrides import Overrides
 from langchain_ragaliq.reading import READER
 from langchain_ragaliq.run import Run, is_interrupt, is_stopped
 from ragaliq import ConfigurationError, GuardRejected, Monitor, is_suppressed
-from ragaliq.capture import Explanation, Explanations, Message, RunRegistry, takes_only
+from ragaliq.capture import (
+    Explanation,
+    Explanations,
+    Extract,
+    Message,
+    RunRegistry,
+    name_part,
+    takes_only,
+)
 
 logger = logging.getLogger("ragaliq.langchain")
 
@@ -469,4 +477,5 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         what = _NAMING_EVENTS.get(name)
         root = self._evaluated(run_id) if what is not None else None
         if root is not None and what is not None:
-            name_part(root.log, what, data.get(what) if isinstance(data, Mapping) else data)
+            named = data.get(what) if isinstance(data, Mapping) else data
+            name_part(root.log, what, named, reader=READER)

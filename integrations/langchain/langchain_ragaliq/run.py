@@ -99,8 +99,7 @@ class Run:
         if ticket is None:
             self.steps: dict[Any, Any] = {self.key: None}
             return
-        self.log = RunLog(ticket.run_id)
-        self.log.began(self.key, None)
+        self.log = RunLog(ticket.run_id, {self.key: None})
         self.steps = self.log.parents
         self.overrides = overrides
         self.answer_keys = STATE_ANSWER_KEYS if overrides is None else overrides.answer_keys

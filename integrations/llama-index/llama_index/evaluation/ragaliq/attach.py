@@ -15,10 +15,9 @@ from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr
 
 import ragaliq
 from llama_index.evaluation.ragaliq.judge import judge_of
-from llama_index.evaluation.ragaliq.reading import Extract
 from llama_index.evaluation.ragaliq.span_handler import RagaliqSpanHandler
 from ragaliq import ConfigurationError, Monitor
-from ragaliq.capture import takes_only
+from ragaliq.capture import Extract, takes_only
 
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM

@@ -11,7 +11,7 @@ import inspect
 import json
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from inspect import BoundArguments
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from llama_index.core.agent.workflow.workflow_events import AgentOutput
 from llama_index.core.async_utils import asyncio_run
@@ -35,10 +35,10 @@ from llama_index.core.chat_engine.types import AgentChatResponse, StreamingAgent
 from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, QueryBundle
 from llama_index.core.workflow import Event, StopEvent
 
-from ragaliq import ConfigurationError, Passage
+from ragaliq import Passage
 from ragaliq.capture import ANSWER_KEYS, Found, Message, Reader, models_words
 
-__all__ = ["READER", "Extract", "Facts", "LlamaIndexReader"]
+__all__ = ["READER", "LlamaIndexReader"]
 
 T = TypeVar("T")
 
@@ -86,6 +86,25 @@ class LlamaIndexReader(Reader):
         if isinstance(value, QueryBundle):
             return {"query_str": value.query_str}
         return fields_of(value) if isinstance(value, Event) else super().fields(value)
+
+    def answer_text(self, value: Any, where: str = "output") -> Found | None:
+        """The text that a person reads, of responses too."""
+        for kind, read in _ANSWERS:
+            if isinstance(value, kind):
+                held = read(value)
+                # Response classes do not look at what they are given: it may be another response.
+                if not isinstance(held, str):
+                    return self.answer_text(held, where)
+                words = models_words(held)
+                return Found(words, where) if words else None
+        return super().answer_text(value, where)
+
+    def listed(self, value: Any) -> list[Passage] | None:
+        """What the base class knows; nodes without text are skipped."""
+        if isinstance(value, list | tuple):
+            nodes = (NodeWithScore, BaseNode)
+            value = [v for v in value if not isinstance(v, nodes) or passages_of([v])]
+        return super().listed(value)
 
 
 _ROLES = {
@@ -330,11 +349,6 @@ def payload_of(result: Any) -> Any:
 
 def answer_of(payload: Any) -> str:
     """The text that a person reads, also of a structured answer; empty if there is none."""
-    for kind, read in _ANSWERS:
-        if isinstance(payload, kind):
-            held = read(payload)
-            # Response classes do not look at what they are given: it may be another response.
-            return models_words(held) if isinstance(held, str) else answer_of(held)
     found = None if isinstance(payload, list | tuple) else READER.answer_text(payload)
     return "" if found is None else found.text
 
@@ -402,66 +416,3 @@ _ANSWERS: tuple[tuple[type | tuple[type, ...], Callable[[Any], Any]], ...] = (
     (CompletionResponse, lambda made: made.text),
     (ChatMessage, text_of),
 )
-
-
-# What the application itself says about its runs, where guessing fails
-
-Extract = Callable[[Mapping[str, Any], Any], Mapping[str, Any] | None]
-"""Takes a run's inputs and outputs; gives any of `question`, `contexts` and `answer`."""
-
-_NAMES = ("question", "contexts", "answer")
-
-
-class Facts(NamedTuple):
-    """What the application said of a run; None for what it left to be guessed."""
-
-    question: str | None = None
-    context: list[Passage] | None = None
-    answer: str | None = None
-
-
-def require_function(extract: Extract | None) -> None:
-    """Refuse what cannot be called with a run's inputs and outputs.
-
-    Raises:
-        ConfigurationError: It is no plain function.
-    """
-    if extract is not None and (not callable(extract) or inspect.iscoroutinefunction(extract)):
-        raise ConfigurationError(
-            "extract must be a plain function of a run's inputs and outputs, "
-            f"got {type(extract).__name__}"
-        )
-
-
-def facts_of(said: Mapping[str, Any] | None) -> Facts:
-    """Read what the application's function returned.
-
-    Raises:
-        TypeError: It is of the wrong kind.
-    """
-    if said is None:
-        return Facts()
-    if not isinstance(said, Mapping):
-        raise TypeError(f"extract must return a mapping, not {type(said).__name__}")
-    if unknown := sorted(str(key) for key in said if key not in _NAMES):
-        raise TypeError(f"extract may return question, contexts and answer, not {unknown}")
-    contexts = said.get("contexts")
-    return Facts(
-        question=text_of(said.get("question")) or None,
-        context=None if contexts is None else _given(contexts),
-        answer=answer_of(said.get("answer")) or None,
-    )
-
-
-def _given(contexts: Any) -> list[Passage]:
-    items: Any = [contexts] if isinstance(contexts, str) else contexts
-    if isinstance(items, Mapping) or not isinstance(items, Iterable):
-        raise TypeError(f"contexts must be texts or nodes, not {type(items).__name__}")
-    passages: list[Passage] = []
-    for item in items:
-        is_node = isinstance(item, NodeWithScore | BaseNode)  # one without text is skipped
-        found = passages_of([item]) if is_node else READER.listed([item])
-        if found is None:
-            raise TypeError(f"contexts must be texts or nodes, not {type(item).__name__}")
-        passages += found
-    return passages

@@ -37,11 +37,8 @@ from llama_index.core.workflow import Workflow
 
 from llama_index.evaluation.ragaliq.reading import (
     READER,
-    Extract,
-    Facts,
     answer_of,
     cited_blocks,
-    facts_of,
     history_of_call,
     inputs_of,
     labels_of,
@@ -53,7 +50,6 @@ from llama_index.evaluation.ragaliq.reading import (
     question_of_call,
     question_of_run,
     reply_of,
-    require_function,
     sources_of,
 )
 from llama_index.evaluation.ragaliq.streams import (
@@ -75,9 +71,12 @@ from ragaliq.capture import (
     Complaints,
     Explanation,
     Explanations,
+    Extract,
     Found,
     RunLog,
     RunRegistry,
+    extract_parts,
+    require_function,
     without_answers,
 )
 
@@ -127,8 +126,6 @@ _CHECKED = (_Part.ENGINE, _Part.WORKFLOW, _Part.MODEL)
 _WHOLE_REPLIES = frozenset({"chat", "achat", "complete", "acomplete"})
 # Ids are like `Class.method-uuid`.
 _UUID_LENGTH = len("-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx")
-_NO_FACTS = Facts()
-_NOT_FOUND = Found("", "")
 _MOST_IGNORED = 100_000
 # Letters that an answer has at least if finding it elsewhere is to mean anything.
 _TELLING = 20
@@ -153,11 +150,10 @@ class _Run:
     key: Hashable
     ticket: OpenRun
     is_workflow: bool  # or an agent's
-    log: RunLog = field(init=False)
+    log: RunLog
     started: float = field(default_factory=time.monotonic)
     closed: bool = False
     is_open: bool = True  # whether the root span has not ended yet
-    question: Found = _NOT_FOUND
     inputs: Mapping[str, Any] = field(default_factory=dict)  # for the application's own function
     outputs: Any = None
     session_id: str | None = None
@@ -165,8 +161,7 @@ class _Run:
     reply: str = ""  # the last that a model gave
     reply_blocks: object = None
     guarded: set[str] = field(default_factory=set)  # answers that guards have scored
-    parts: dict[str, _Part] = field(default_factory=dict)  # of the spans that have one
-    synthesizers: set[Hashable] = field(default_factory=set)  # spans that answer from given nodes
+    parts: dict[Hashable, _Part] = field(default_factory=dict)  # of the spans that have one
     # The nodes that came by, by their ids, with their passages; and with their texts, so that
     # neither id is another's: some postprocessors change nodes.
     nodes: dict[int, tuple[object, str | None, Passage]] = field(default_factory=dict)
@@ -177,10 +172,6 @@ class _Run:
     tools: tuple[str, ...] = ()  # tools open when it began, which may be around it
     stream: object | None = None  # the chat stream whose end brings the answer, once returned
     written: tuple[object, str, str] | None = None  # the last that was read: text, failure
-
-    def __post_init__(self) -> None:
-        self.log = RunLog(str(self.key))
-        self.log.began(self.key, None)
 
     @property
     def steps(self) -> Collection[Hashable]:
@@ -196,14 +187,17 @@ class _Run:
         """End it without a case; called by the registry."""
         self.ticket.discard(reason)
 
+    @property
+    def has_synthesizer(self) -> bool:
+        """Whether one of its spans answers from given nodes."""
+        return _Part.SYNTHESIZE in self.parts.values()
+
     def is_answering(self, span_id: Hashable) -> bool:
         """Whether a span is inside one of the run's synthesizers."""
         parents = self.log.parents
-        while span_id is not None and self.synthesizers:
-            if span_id in self.synthesizers:
-                return True
+        while span_id is not None and self.parts.get(span_id) is not _Part.SYNTHESIZE:
             span_id = parents.get(span_id)
-        return False
+        return span_id is not None
 
     def evidence(self, nodes: Iterable[NodeWithScore | BaseNode]) -> list[Passage]:
         """The passages among nodes; sub-question and multi-step engines make some of answers."""
@@ -227,6 +221,7 @@ class _Run:
     def began(self, span_id: str, part: _Part, bound_args: BoundArguments) -> None:
         """One of its spans has started."""
         log = self.log
+        self.parts[span_id] = part
         if part is _Part.MODEL:
             if _is_same_model(span_id, log.parents.get(span_id)):
                 return
@@ -239,11 +234,9 @@ class _Run:
             log.asked(span_id, messages)
         elif part is _Part.RETRIEVE:
             log.retrieving(span_id)
-        elif part is _Part.SYNTHESIZE:
-            self.synthesizers.add(span_id)
-            # `Generation` is given nodes and shows its model none of them.
-            if not span_id.startswith("Generation."):
-                log.answering(span_id, self.evidence(bound_args.arguments.get("nodes") or ()))
+        elif part is _Part.SYNTHESIZE and not span_id.startswith("Generation."):
+            # `Generation` is given nodes too, but shows its model none of them.
+            log.answering(span_id, self.evidence(bound_args.arguments.get("nodes") or ()))
 
     def ended(self, span_id: str, part: _Part, bound_args: BoundArguments, result: Any) -> None:
         """One of its spans has ended well."""
@@ -265,7 +258,7 @@ class _Run:
             payload = payload_of(result)
             if answer := answer_of(payload):
                 self.inner.append(answer)
-            if not self.synthesizers:
+            if not self.has_synthesizer:
                 log.returned(span_id, self.evidence(sources_of(payload)) or None)
 
     def tool_ended(self, span_id: str, tool: Any, output: ToolOutput) -> None:
@@ -288,13 +281,14 @@ class _Run:
         self.not_evidence.add(output.content)
         self.log.had_errors = True
 
-    def missing(self, facts: Facts, question: str, answer: str) -> str:
+    def missing(self) -> str:
         """Why there is no case; empty if there is one."""
-        if facts.context is None and not self.log.has_retrieved:
+        log = self.log
+        if log.passages is None and not log.has_retrieved:
             return "not_rag"
-        if not question.strip():
+        if not log.question.text.strip():
             return "no_question"
-        return "" if answer.strip() else "no_answer"
+        return "" if log.answer.text.strip() else "no_answer"
 
 
 class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
@@ -543,7 +537,6 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
             runs.join(run, span_id)
         if part is None:
             return
-        run.parts[span_id] = part
         if run.target is None:
             run.target = current_span_target()
         run.began(span_id, part, bound_args)
@@ -576,19 +569,20 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
             # Remembered, or the engines below would be taken for roots.
             self._ignore(span_id)
             return
-        run = _Run(span_id, ticket, part is _Part.WORKFLOW)
+        log = RunLog(span_id, {span_id: None})
+        run = _Run(span_id, ticket, part is _Part.WORKFLOW, log)
         self._runs.open(run)
         if self._extract is not None:
             run.inputs = inputs_of(bound_args)
-        run.question = (question_of_run if run.is_workflow else question_of_call)(bound_args)
+        log.question = (question_of_run if run.is_workflow else question_of_call)(bound_args)
         run.target = openinference_target() or current_span_target()
         session_id = tags.get("session_id")
         run.session_id = None if session_id is None else str(session_id)
-        run.log.tags = labels_of(tags)
+        log.tags = labels_of(tags)
         # An agent's prompts are written from its memory.
         is_agent = isinstance(bound_args.arguments.get("start_event"), AgentWorkflowStartEvent)
-        run.log.is_conversation = is_agent or session_id is not None
-        run.log.conversed(READER, history_of_call(bound_args))
+        log.is_conversation = is_agent or session_id is not None
+        log.conversed(READER, history_of_call(bound_args))
         run.began(span_id, part, bound_args)
         if self._tools and parent_id is None:
             run.tools = tuple(self._tools)
@@ -635,7 +629,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
             self._discard(run, "cancelled")
             return
         named = named_sources(result) if run.is_workflow else None
-        if named is None and not run.synthesizers:
+        if named is None and not run.has_synthesizer:
             # What a synthesizer was given says more, and costs nothing more.
             named = run.evidence(sources_of(payload)) or None
         if named is not None:
@@ -728,30 +722,27 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
         if run.guarded and answer.strip() in run.guarded:
             self._discard(run, _WITHDRAWN)
             return
-        facts = _NO_FACTS
-        if self._extract is not None:
-            try:
-                facts = facts_of(self._extract(run.inputs, run.outputs))
-            except Exception as error:  # noqa: BLE001 - the application's own code may do anything
-                self._complaints.add("extract failed", error, in_application=True)
-                self._discard(run, "extract_failed")
-                return
-            except BaseException:
-                # Something from outside, such as Ctrl-C: the run ends with it.
-                self._discard(run, "interrupted")
-                raise
-        question, answer = facts.question or run.question.text, facts.answer or answer
-        reason = run.missing(facts, question, answer)
-        if reason:
+        log = run.log
+        log.answer = Found(answer, "output")
+        try:
+            is_failed = self._extract is not None and not extract_parts(
+                self._extract,
+                run.inputs,
+                run.outputs,
+                log=log,
+                reader=READER,
+                complaints=self._complaints,
+            )
+        except BaseException:
+            # Something from outside, such as Ctrl-C: the run ends with it.
+            self._discard(run, "interrupted")
+            raise
+        if reason := "extract_failed" if is_failed else run.missing():
             self._discard(run, reason)
             return
         if not self._runs.close(run):
             return
-        log = run.log
-        log.question = Found(question, "application" if facts.question else run.question.where)
-        log.answer = Found(answer, "application" if facts.answer else "output")
-        log.passages = facts.context
-        log.blocks = run.reply_blocks if answer == run.reply else None
+        log.blocks = run.reply_blocks if log.answer.text == run.reply else None
         self._explained.note(log.id, log)
         run.ticket.submit(log, target=run.target, session_id=run.session_id)
 
