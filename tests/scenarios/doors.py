@@ -7,6 +7,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from otlp import FORMS
+from rag_parts import QUESTION
 
 from ragaliq import Monitor, RagaliqSpanProcessor
 from ragaliq.datasets import read_cases
@@ -56,6 +57,25 @@ class Doors:
         self.skipped = dict(reader.skipped_runs)
         lists = (sorted(each, key=lambda e: e.run.ended_at) for each in (self.live, self.seen))
         return *([each.case for each in found] for found in lists), read
+
+    def assert_without_case(self):
+        """That there is none, everywhere for the same reason."""
+        assert self.cases() == ([], [], [])
+        incomplete = self.monitor.stats().incomplete
+        assert self.watching.stats().incomplete == self.skipped == incomplete != {}
+        assert len(self.processor) == 0
+
+    def assert_shape(self, shape):
+        """That an application of the table gave its case, or had the reason for none."""
+        if shape.why_not:
+            self.assert_without_case()
+            assert self.skipped == {shape.why_not: 1}
+        elif shape.is_traced:
+            self.assert_one_case(QUESTION, shape.texts, shape.answer)
+        else:
+            (case,), *_ = self.cases()
+            assert (case.query, case.context_texts) == (QUESTION, shape.texts)
+            assert case.response == shape.answer
 
     def assert_one_case(self, question, texts, answer):
         """That there is one, everywhere the same, and this one."""

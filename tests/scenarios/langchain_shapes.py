@@ -4,8 +4,10 @@ Data for `test_every_door.py`. A row is a name, what makes the application, what
 the texts and the answer of its case; the question is always `QUESTION`.
 """
 
+import dataclasses
+import json
 from operator import itemgetter
-from typing import NamedTuple, TypedDict
+from typing import Annotated, Any, NamedTuple, TypedDict
 
 from langchain.agents import create_agent
 from langchain.agents.middleware import (
@@ -15,6 +17,8 @@ from langchain.agents.middleware import (
 )
 from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
 from langchain.tools import ToolException, tool
+from langchain_classic.agents import AgentExecutor, create_tool_calling_agent
+from langchain_classic.chains import ConversationalRetrievalChain, RetrievalQA
 from langchain_classic.retrievers import (
     ContextualCompressionRetriever,
     EnsembleRetriever,
@@ -22,40 +26,53 @@ from langchain_classic.retrievers import (
 )
 from langchain_classic.retrievers.document_compressors import LLMChainExtractor
 from langchain_core.documents import Document
-from langchain_core.output_parsers import StrOutputParser
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.output_parsers import JsonOutputParser, StrOutputParser
+from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder, PromptTemplate
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import RunnableLambda, RunnableParallel, RunnablePassthrough
+from langchain_core.runnables import RunnableLambda, RunnableParallel, RunnablePassthrough, chain
 from langchain_core.tools import create_retriever_tool
 from langgraph.graph import END, START, StateGraph
+from langgraph.graph.message import add_messages
 from pydantic import BaseModel
 from rag_parts import (
     ANSWER,
+    HISTORY,
     PROMPT,
     QUESTION,
     REFUNDS,
     SHIPPING,
     BrokenRetriever,
+    Completing,
     FixedRetriever,
     TopicRetriever,
     calling,
     documents,
+    history_aware_retriever,
     joined,
     model,
     rag_chain,
     retrieval_chain,
 )
 
+SOURCES = {"context": FixedRetriever() | joined, "question": RunnablePassthrough()}
 TEXT = "Money is back in five days. äöü \u2028"
 ASK = {"messages": [("user", QUESTION)]}
 
 
 class Shape(NamedTuple):
-    """One application and the case that it must give."""
+    """One application, and the case that it must give, or why there is none.
+
+    Attributes:
+        is_traced: Whether its spans show all of the case.
+    """
 
     make: object
     asked: object = QUESTION
     texts: list[str] = REFUNDS
     answer: str = ANSWER
+    why_not: str = ""
+    is_traced: bool = True
 
 
 class Library(BaseRetriever):
@@ -260,9 +277,157 @@ def sources_named_beside_the_answer():
     return RunnableLambda(answer)
 
 
+class Reply(BaseModel):
+    text: str
+    sure: bool = True
+
+
+BLOCKS = AIMessage(
+    [
+        {"type": "reasoning", "reasoning": "They mean money."},
+        {"type": "text", "text": "Refunds take "},
+        {"type": "image", "url": "https://example.com/a.png"},
+        {"type": "text", "text": "five days."},
+    ]
+)
+REFUSAL = AIMessage([{"type": "refusal", "refusal": "I cannot help with that."}])
+ITSELF: dict[str, Any] = {"text": "five days."}
+ITSELF["itself"] = ITSELF
+
+
+def replying(reply, parser):
+    return rag_chain(llm=model(reply), parser=parser)
+
+
+def returning(**output):
+    return RunnableLambda(lambda question: output)
+
+
+def answering(answer):
+    return RunnablePassthrough() | rag_chain() | RunnableLambda(lambda text: {"answer": answer})
+
+
+def picked():
+    context = itemgetter("question") | FixedRetriever() | joined
+    answer = PROMPT | model() | StrOutputParser()
+    return RunnablePassthrough.assign(context=context).assign(answer=answer).pick("answer")
+
+
+@chain
+def decorated(question):
+    docs = FixedRetriever().invoke(question)
+    return (PROMPT | model()).invoke({"context": joined(docs), "question": question}).text
+
+
+def nested():
+    first = {"question": itemgetter("q")} | RunnableLambda(itemgetter("question"))
+    return first | rag_chain() | RunnableLambda(lambda text: {"final": text})
+
+
+def cutting():
+    found = []
+
+    def keep(docs):
+        found.extend(docs)
+        return joined(docs)
+
+    def cut(message):
+        for doc in found:
+            doc.page_content = doc.page_content[:3]
+        return message
+
+    return SOURCES | {"context": FixedRetriever() | keep} | PROMPT | model() | cut
+
+
+def executor():
+    scratchpad = MessagesPlaceholder("agent_scratchpad")
+    prompt = ChatPromptTemplate.from_messages([("human", "{input}"), scratchpad])
+    tools, llm = [search()], model(calling("search", query="r"), ANSWER)
+    return AgentExecutor(agent=create_tool_calling_agent(llm, tools, prompt), tools=tools)
+
+
+@tool
+def look_up(query: str) -> str:
+    """Asks a retriever without passing callbacks on."""
+    return joined(FixedRetriever().invoke(query))
+
+
+@tool
+def colleague(question: str) -> str:
+    """Answers."""
+    return f"{ANSWER}\n"
+
+
+def announcing(name, **arguments):
+    return calling(name, **arguments).model_copy(update={"content": "Let me look that up."})
+
+
+@tool(return_direct=True)
+def direct(query: str) -> str:
+    """Looks things up."""
+    return "found"
+
+
+@tool(response_format="content_and_artifact")
+def keeping(query: str):
+    """Looks things up."""
+    return "2 documents", documents(prefix="d")
+
+
+class Chat(TypedDict):
+    messages: Annotated[list[AnyMessage], add_messages]
+
+
+class Strict(BaseModel):
+    question: str
+    language: str = "en"
+    generation: str = ""
+
+
+@dataclasses.dataclass
+class Plain:
+    question: str
+    language: str = "en"
+    generation: str = ""
+
+
+def reject(state):
+    return {"documents": []}
+
+
+def check(state):
+    """Asks a model about the answer that is already there."""
+    model("grounded: yes").invoke(str(state.get("generation")))
+    return {}
+
+
+def answer_of_fields(state):
+    return {"generation": rag_chain().invoke(state.question)}
+
+
+def use_tool(state):
+    call = {"name": "search", "args": {}, "id": "1", "type": "tool_call"}
+    said = [{"role": "tool", "content": text, "tool_call_id": "1"} for text in REFUNDS]
+    return {"messages": [{"role": "assistant", "content": "", "tool_calls": [call]}, *said]}
+
+
+def reply(state):
+    return {"messages": [model().invoke(state["messages"])]}
+
+
+async def ask_inner_graph(state):
+    inner = await graph(retrieve, generate).ainvoke({"question": state["question"]})
+    return {"generation": inner["generation"]}
+
+
 NOON = "It is noon in Ulm."
 ULM = calling("clock", city="Ulm")
 IN_STATE = {"question": QUESTION}
+
+HUMAN = HumanMessage([{"type": "text", "text": QUESTION}, {"type": "image", "url": "x.png"}])
+WITH_HISTORY = {"input": QUESTION, "chat_history": HISTORY}
+PIECES = [{"type": "text", "text": "How long "}, {"type": "text", "text": "do refunds take?"}]
+DURATION = json.dumps({"duration": "five days", "days": 5})
 
 SHAPES = {
     # Chains
@@ -417,4 +582,121 @@ SHAPES = {
     "documents added": Shape(
         lambda: graph(retrieve, search_web, generate), IN_STATE, REFUNDS + SHIPPING
     ),
+    # Questions
+    "blocks": Shape(lambda: RunnableLambda(lambda message: message.text) | rag_chain(), HUMAN),
+    "blocks in a dictionary": Shape(searching, {"messages": [{"role": "user", "content": PIECES}]}),
+    "a message": Shape(searching, {"messages": [HumanMessage(QUESTION)]}),
+    "rewritten with history": Shape(
+        lambda: retrieval_chain(history_aware_retriever()),
+        WITH_HISTORY,
+    ),
+    "a Pydantic state": Shape(
+        lambda: graph(answer_of_fields, state=Strict), Strict(question=QUESTION)
+    ),
+    "a dataclass state": Shape(
+        lambda: graph(answer_of_fields, state=Plain), Plain(question=QUESTION)
+    ),
+    # Answers
+    "picked": Shape(picked, IN_STATE),
+    "a completion model": Shape(
+        lambda: SOURCES | PromptTemplate.from_template("{context}\n{question}") | Completing()
+    ),
+    "blocks without reasoning": Shape(lambda: replying(BLOCKS, RunnablePassthrough())),
+    "structured output": Shape(
+        lambda: rag_chain(
+            llm=model(calling("Reply", text=ANSWER)).with_structured_output(Reply),
+            parser=RunnablePassthrough(),
+        )
+    ),
+    "a parsed dictionary of its own": Shape(
+        lambda: replying(DURATION, JsonOutputParser()), answer=DURATION
+    ),
+    "a text under an odd key": Shape(lambda: answering({("row", 1): ANSWER})),
+    "a list that is no JSON": Shape(
+        lambda: answering([1, {(): 1}]), answer="[1, {(): 1}]", is_traced=False
+    ),
+    "an object that holds itself": Shape(
+        lambda: answering(ITSELF), answer="five days.", is_traced=False
+    ),
+    "a check afterwards": Shape(lambda: graph(retrieve, generate, check), IN_STATE),
+    # Contexts
+    "texts beside the answer": Shape(
+        lambda: returning(question=QUESTION, contexts=REFUNDS, answer=ANSWER)
+    ),
+    "a decorated function": Shape(lambda: decorated),
+    "a chain inside another": Shape(nested, {"q": QUESTION}),
+    "no retrieval": Shape(
+        lambda: ChatPromptTemplate.from_template("{question}") | model(), texts=[]
+    ),
+    "documents that are cut later": Shape(cutting),
+    "unusual names in the prompt": Shape(
+        lambda: (
+            {"knowledge": FixedRetriever(), "ask": lambda q: q}
+            | ChatPromptTemplate.from_template("Knowledge: {knowledge}\nAsk: {ask}")
+            | model()
+        )
+    ),
+    "rejected, returns the answer only": Shape(
+        lambda: graph(retrieve, reject, generate, output=Answer), IN_STATE, []
+    ),
+    "a tool loop by hand": Shape(lambda: graph(use_tool, reply, state=Chat), ASK),
+    "a tool that asks a retriever": Shape(
+        lambda: agent(look_up, calls=[calling("look_up", query="r")]), ASK
+    ),
+    "documents that a tool keeps to itself": Shape(
+        lambda: agent(keeping, calls=[calling("keeping", query="r")]),
+        ASK,
+        ["2 documents"],
+    ),
+    "a tool that gave the answer": Shape(
+        lambda: agent(
+            colleague,
+            clock,
+            calls=[calling("colleague", question="r"), calling("clock", city="Ulm")],
+        ),
+        ASK,
+        ["It is noon in Ulm."],
+    ),
+    # Legacy chains
+    "RetrievalQA": Shape(
+        lambda: RetrievalQA.from_chain_type(model(), retriever=FixedRetriever()),
+        {"query": QUESTION},
+    ),
+    "ConversationalRetrievalChain": Shape(
+        lambda: ConversationalRetrievalChain.from_llm(
+            model(), FixedRetriever(), condense_question_llm=model("refund duration")
+        ),
+        {"question": QUESTION, "chat_history": [("Hello", "Hi")]},
+        is_traced=False,
+    ),
+    "AgentExecutor": Shape(executor, {"input": QUESTION}),
+    # Without a case
+    "an empty question": Shape(rag_chain, "  ", why_not="no_question"),
+    "an empty answer": Shape(lambda: rag_chain(llm=model("")), why_not="no_answer"),
+    "only a prompt": Shape(lambda: SOURCES | PROMPT, why_not="no_answer"),
+    "only documents": Shape(
+        lambda: model("refund duration") | StrOutputParser() | FixedRetriever(),
+        why_not="no_answer",
+    ),
+    "only what was found for a model's queries": Shape(
+        lambda: (
+            MultiQueryRetriever.from_llm(FixedRetriever(), model("a\nb"))
+            | RunnableLambda(lambda docs: {"found": len(docs)})
+        ),
+        why_not="no_answer",
+    ),
+    "a refusal without text": Shape(
+        lambda: replying(REFUSAL, RunnablePassthrough()), why_not="no_answer"
+    ),
+    "a tool's answer, returned directly": Shape(
+        lambda: agent(direct, calls=[calling("direct", query="r")]), ASK, why_not="no_answer"
+    ),
+    "a tool's answer, returned directly after a word": Shape(
+        lambda: agent(direct, calls=[announcing("direct", query="r")]), ASK, why_not="no_answer"
+    ),
+    "a call of a tool": Shape(
+        lambda: ChatPromptTemplate.from_template("{question}") | model(calling("clock", city="x")),
+        why_not="no_answer",
+    ),
 }
+ASYNCHRONOUS = {"a graph inside a graph": Shape(lambda: graph(ask_inner_graph), IN_STATE)}

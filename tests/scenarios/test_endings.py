@@ -208,7 +208,7 @@ def stop_the_executor(config):
 )
 def test_an_agent_that_reached_a_limit_has_not_answered(end, doors, langchain):
     end(langchain)
-    assert_without_case(doors)
+    doors.assert_without_case()
     assert doors.skipped == {"no_answer": 1}
 
 
@@ -221,14 +221,14 @@ def list_files(query: str) -> str:
 def test_what_a_model_said_before_it_called_a_tool_is_no_answer(doors, langchain):
     call = calling("list_files", query="refunds").model_copy(update={"content": "I will look."})
     create_agent(model(call), [list_files]).invoke({"messages": [("user", QUESTION)]}, langchain)
-    assert_without_case(doors)
+    doors.assert_without_case()
     assert doors.skipped == {"no_answer": 1}
 
 
 @pytest.mark.parametrize("end", [fail, close_the_stream])
 def test_a_run_without_an_answer_has_the_same_reason(end, doors, langchain):
     end(langchain)
-    assert_without_case(doors)
+    doors.assert_without_case()
 
 
 @pytest.mark.parametrize("end", [cancel, leave_the_stream])
@@ -238,11 +238,4 @@ async def test_an_asynchronous_run_without_an_answer_has_the_same_reason(end, do
         while doors.monitor.stats().pending or doors.watching.stats().pending:
             doors.processor.force_flush()
             await asyncio.sleep(0)
-    await asyncio.to_thread(assert_without_case, doors)
-
-
-def assert_without_case(doors):
-    assert doors.cases() == ([], [], [])
-    incomplete = doors.monitor.stats().incomplete
-    assert doors.watching.stats().incomplete == doors.skipped == incomplete != {}
-    assert len(doors.processor) == 0
+    await asyncio.to_thread(doors.assert_without_case)

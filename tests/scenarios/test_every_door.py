@@ -13,27 +13,39 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("name", langchain_shapes.SHAPES)
+LANGCHAIN = langchain_shapes.SHAPES
+
+
+@pytest.mark.parametrize("name", LANGCHAIN)
 def test_a_langchain_application(name, doors, langchain):
-    shape = langchain_shapes.SHAPES[name]
-    shape.make().invoke(shape.asked, langchain)
-    doors.assert_one_case(langchain_shapes.QUESTION, shape.texts, shape.answer)
+    LANGCHAIN[name].make().invoke(LANGCHAIN[name].asked, langchain)
+    doors.assert_shape(LANGCHAIN[name])
 
 
-@pytest.mark.parametrize("name", ["chain", "two retrievers", "agent", "graph"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "chain",
+        "two retrievers",
+        "agent",
+        "graph",
+        "rewritten with history",
+        "a decorated function",
+        "a tool that asks a retriever",
+        "a graph inside a graph",
+        "AgentExecutor",
+    ],
+)
 async def test_an_asynchronous_langchain_application(name, doors, langchain):
-    shape = langchain_shapes.SHAPES[name]
+    shape = (LANGCHAIN | langchain_shapes.ASYNCHRONOUS)[name]
     await shape.make().ainvoke(shape.asked, langchain)
-    await asyncio.to_thread(
-        doors.assert_one_case, langchain_shapes.QUESTION, shape.texts, shape.answer
-    )
+    await asyncio.to_thread(doors.assert_shape, shape)
 
 
-@pytest.mark.parametrize("name", ["chain", "agent", "graph"])
+@pytest.mark.parametrize("name", ["chain", "agent", "graph", "rewritten with history"])
 def test_a_langchain_application_that_streams(name, doors, langchain):
-    shape = langchain_shapes.SHAPES[name]
-    list(shape.make().stream(shape.asked, langchain))
-    doors.assert_one_case(langchain_shapes.QUESTION, shape.texts, shape.answer)
+    list(LANGCHAIN[name].make().stream(LANGCHAIN[name].asked, langchain))
+    doors.assert_shape(LANGCHAIN[name])
 
 
 @pytest.mark.usefixtures("llama_index")
