@@ -4,8 +4,8 @@ import asyncio
 from importlib.metadata import version
 
 import pytest
-from llama_index.core.agent.workflow import FunctionAgent, ReActAgent
-from llama_index.core.tools import FunctionTool, QueryEngineTool
+from llama_index.core.agent.workflow import FunctionAgent
+from llama_index.core.tools import FunctionTool
 from llama_index.core.workflow import Context, StartEvent, StopEvent, Workflow, step
 from llama_index.core.workflow.errors import WorkflowCancelledByUser
 from llama_index_parts import memory, model
@@ -17,23 +17,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::pydantic.warnings.PydanticDepre
 QUESTION = "How long do refunds take?"
 ANSWER = "Refunds take five days."
 FINAL = "It takes five days."
-
-
-@pytest.fixture
-def query_tool(engine):
-    return QueryEngineTool.from_defaults(engine(), name="policy", description="The policy.")
-
-
-@pytest.mark.filterwarnings("ignore:is_running called from within a step:DeprecationWarning")
-async def test_a_react_agent_gives_the_same(query_tool, scripted_llm, monitor, handler, docs):
-    def reply(prompt):
-        if "Observation:" in prompt.rsplit("user:", 1)[-1]:
-            return f"Thought: I can answer.\nAnswer: {FINAL}"
-        return 'Thought: I need a tool.\nAction: policy\nAction Input: {"input": "refunds"}'
-
-    agent = ReActAgent(tools=[query_tool], llm=scripted_llm(reply=reply))
-    await agent.run(user_msg=QUESTION, memory=memory())
-    assert monitor.only == (QUESTION, docs, FINAL)
 
 
 async def test_a_retriever_called_by_a_plain_tool_is_found(retriever, monitor, handler, docs):
@@ -48,17 +31,6 @@ async def test_a_retriever_called_by_a_plain_tool_is_found(retriever, monitor, h
         # what the model was shown is the tool's text.
         docs = ["\n".join(docs)]
     assert monitor.only == (QUESTION, docs, FINAL)
-
-
-async def test_what_an_agent_is_told_of_a_tool_that_does_not_exist_is_no_context(monitor, handler):
-    def look_up(query: str) -> str:
-        return "Refunds are paid to the card."
-
-    tool = FunctionTool.from_defaults(look_up)
-    calls = ("look_up", {"query": "refunds"}), ("search_the_web", {"query": "refunds"})
-    agent = FunctionAgent(tools=[tool], llm=model(*calls, FINAL))
-    await agent.run(user_msg=QUESTION, memory=memory())
-    assert monitor.only == (QUESTION, ["Refunds are paid to the card."], FINAL)
 
 
 class Rag(Workflow):

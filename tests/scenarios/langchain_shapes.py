@@ -6,6 +6,7 @@ the texts and the answer of its case; the question is always `QUESTION`.
 
 import dataclasses
 import json
+from datetime import date
 from operator import itemgetter
 from typing import Annotated, Any, NamedTuple, TypedDict
 
@@ -32,8 +33,10 @@ from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder, Prom
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda, RunnableParallel, RunnablePassthrough, chain
 from langchain_core.tools import create_retriever_tool
-from langgraph.graph import END, START, StateGraph
+from langgraph.func import entrypoint, task
+from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.graph.message import add_messages
+from langgraph.types import Command
 from pydantic import BaseModel
 from rag_parts import (
     ANSWER,
@@ -56,6 +59,9 @@ from rag_parts import (
 )
 
 SOURCES = {"context": FixedRetriever() | joined, "question": RunnablePassthrough()}
+LONG = [f"{text} No more is said of it." for text in REFUNDS]
+LINES = "\n".join(REFUNDS)
+AT_LENGTH = "It takes five days until the money is back."
 TEXT = "Money is back in five days. äöü \u2028"
 ASK = {"messages": [("user", QUESTION)]}
 
@@ -65,6 +71,7 @@ class Shape(NamedTuple):
 
     Attributes:
         is_traced: Whether its spans show all of the case.
+        ids: The ids of the documents, where the row is about them.
     """
 
     make: object
@@ -73,6 +80,7 @@ class Shape(NamedTuple):
     answer: str = ANSWER
     why_not: str = ""
     is_traced: bool = True
+    ids: list[str] | None = None
 
 
 class Library(BaseRetriever):
@@ -225,6 +233,7 @@ class Refund(BaseModel):
 class State(TypedDict, total=False):
     question: str
     documents: list[Document]
+    context: str
     generation: str
 
 
@@ -418,6 +427,134 @@ def reply(state):
 async def ask_inner_graph(state):
     inner = await graph(retrieve, generate).ainvoke({"question": state["question"]})
     return {"generation": inner["generation"]}
+
+
+def at_length(source):
+    return rag_chain(source, model(AT_LENGTH), parser=RunnablePassthrough())
+
+
+class Cited(BaseModel):
+    """An answer with its sources."""
+
+    answer: str
+    sources: list[str]
+
+
+class Nested(BaseModel):
+    """An answer further inside."""
+
+    result: Cited
+    confidence: float
+
+
+CITED = Cited(answer=AT_LENGTH, sources=["0.md"])
+
+
+def finding(made):
+    return lambda: at_length(FixedRetriever()) | (lambda _: made)
+
+
+def wished(given):
+    return {"reply": at_length(FixedRetriever()).invoke(given["wish"]).text}
+
+
+class ReportState(MessagesState):
+    final_report: str
+
+
+def report(state):
+    return {"final_report": (at_length(FixedRetriever()) | StrOutputParser()).invoke(QUESTION)}
+
+
+class Reranking(BaseRetriever):
+    """Asks another retriever without passing callbacks on, and keeps the first."""
+
+    def _get_relevant_documents(self, query, *, run_manager):
+        return FixedRetriever().invoke(query)[:1]
+
+
+def fused():
+    def fuse(lists):
+        ranked = [(document, 0.5) for found in lists.values() for document in found]
+        return [pair for pair in ranked if pair[0].page_content != REFUNDS[1]]
+
+    search = {"a": FixedRetriever(), "b": FixedRetriever(texts=[SHIPPING[0], REFUNDS[1]])}
+    return at_length(search | RunnableLambda(fuse) | (lambda pairs: [d for d, _ in pairs]))
+
+
+def remembering():
+    memories = FixedRetriever(texts=["The user once asked about parking in the yard."])
+
+    def rewrite(given):
+        asked = f"{joined(memories.invoke(given['question']))} {given['question']}"
+        return model("refund duration").invoke(asked).text
+
+    context = RunnableLambda(rewrite) | FixedRetriever() | joined
+    return RunnablePassthrough.assign(context=context) | PROMPT | model(AT_LENGTH)
+
+
+def text_in_a_state():
+    def search(state):
+        return {"context": LINES}
+
+    def answer(state):
+        asked = f"{state['context']}\n{state['question']}"
+        return {"generation": model(AT_LENGTH).invoke(asked).text}
+
+    return graph(search, answer)
+
+
+def papers():
+    return (
+        RunnablePassthrough.assign(context=lambda given: joined(given["papers"]))
+        | PROMPT
+        | model(AT_LENGTH)
+    )
+
+
+class Hits(TypedDict, total=False):
+    question: str
+    hits: Any
+    generation: str
+
+
+def holding(hold, *, is_traced=True):
+    """As a vector store is asked: no retriever reports anything."""
+
+    def search(state):
+        return hold([Document(REFUNDS[0], id="r"), Document(REFUNDS[1], id="h")])
+
+    def answer(state):
+        return {"generation": model(AT_LENGTH).invoke(f"{LINES}\n{state['question']}").text}
+
+    return Shape(
+        lambda: graph(search, answer, state=Hits, output=Answer),
+        {"question": QUESTION},
+        ids=["r", "h"],
+        is_traced=is_traced,
+    )
+
+
+def listing_task(held):
+    @task
+    def look(question):
+        return held
+
+    @entrypoint()
+    def answer(given):
+        look(given["question"]).result()
+        return {"answer": model(AT_LENGTH).invoke("\n".join([*LONG, given["question"]])).text}
+
+    return Shape(lambda: answer, IN_STATE, LONG, is_traced=False)
+
+
+def told(said):
+    @tool
+    def search(query: str) -> Any:
+        """Searches."""
+        return said
+
+    return create_agent(model(calling("search", query="refunds"), AT_LENGTH), [search])
 
 
 NOON = "It is noon in Ulm."
@@ -699,4 +836,79 @@ SHAPES = {
         why_not="no_answer",
     ),
 }
+LISTS = [
+    {"query": "x", "results": [{"url": "a", "content": REFUNDS[0]}, {"content": REFUNDS[1]}]},
+    {"results": {"documents": [{"page_content": REFUNDS[0]}, {"text": REFUNDS[1]}]}},
+    REFUNDS,
+]
+DOCUMENTS = [
+    [Document(REFUNDS[0], metadata={"at": date(2026, 1, 2)}), Document(REFUNDS[1], id='it\'s "h"')],
+    [(Document(REFUNDS[0]), 0.9), (Document(REFUNDS[1]), 0.5)],
+]
+HITS = [*map(json.dumps, LISTS), *map(str, LISTS), *LISTS, *map(str, DOCUMENTS), *DOCUMENTS]
+NO_LISTS = [
+    '{"days": 5, "rows": [[1, 2]]}',
+    "[Document(page_content='cut",
+    "['five days', 'written by hand \\d']",
+    f"{['five days'] * 1000}",
+]
+
+# Applications that answer at length, from what stands in odd places.
+ODD = {
+    "an answer in an object": Shape(finding(CITED)),
+    "an answer in an object's object": Shape(finding(Nested(result=CITED, confidence=0.9))),
+    "an answer with citations": Shape(finding({"answer": {"text": AT_LENGTH, "citations": [1]}})),
+    "an answer under other keys": Shape(finding({"output": {"result": CITED}, "took": 3.5})),
+    "an answer in a structured response": Shape(
+        lambda: create_agent(
+            model(calling("Cited", answer=AT_LENGTH, sources=["0.md"])), [], response_format=Cited
+        ),
+        ASK,
+        [],
+    ),
+    "a number is no question": Shape(
+        lambda: RunnableLambda(lambda given: {"reply": model().invoke("x").text}),
+        3,
+        why_not="no_question",
+        is_traced=False,
+    ),
+    "an unknown key": Shape(lambda: RunnableLambda(wished), {"wish": QUESTION}),
+    "an unknown key among others": Shape(
+        lambda: RunnableLambda(wished), {"wish": QUESTION, "tenant": "acme", "user_id": "u1"}
+    ),
+    "a report beside messages": Shape(lambda: graph(report, state=ReportState), ASK),
+    "what a reranking retriever rejected": Shape(lambda: at_length(Reranking()), texts=REFUNDS[:1]),
+    "what a fusion passes on": Shape(fused, texts=[REFUNDS[0], SHIPPING[0]], is_traced=False),
+    "memories that a query writer was shown": Shape(remembering, {"question": QUESTION}),
+    "a text in the state": Shape(text_in_a_state, {"question": QUESTION}, texts=[LINES]),
+    "documents that are the input": Shape(
+        papers,
+        {"question": QUESTION, "papers": [Document(REFUNDS[0], id="r")]},
+        REFUNDS[:1],
+        ids=["r"],
+    ),
+    "tuples with scores": holding(
+        lambda found: {"hits": [(each, 0.7) for each in found]}, is_traced=False
+    ),
+    "nested dictionaries": holding(
+        lambda found: {"hits": {"store": {"first": found[:1], "rest": found[1:]}}}, is_traced=False
+    ),
+    "a command": holding(lambda found: Command(update={"hits": found})),
+    "a step's list": listing_task([*LONG, SHIPPING[0]]),
+    "a step's list under a key": listing_task({"hits": [*LONG, SHIPPING[0]], "ids": [1, 2]}),
+    **{
+        f"hits that a tool lists {place}": Shape(
+            # Spans hold documents as they are written, without their metadata.
+            lambda said=said: told(said),
+            ASK,
+            is_traced="page_content=" not in str(said),
+        )
+        for place, said in enumerate(HITS)
+    },
+    **{
+        f"what lists nothing or too much {place}": Shape(lambda said=said: told(said), ASK, [said])
+        for place, said in enumerate(NO_LISTS)
+    },
+}
+SHAPES |= {name: shape._replace(answer=AT_LENGTH) for name, shape in ODD.items()}
 ASYNCHRONOUS = {"a graph inside a graph": Shape(lambda: graph(ask_inner_graph), IN_STATE)}
