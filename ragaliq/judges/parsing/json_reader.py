@@ -60,7 +60,12 @@ _QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "`": "`"}
 
 _BLANK = re.compile(r"(?:\s++|//[^\n]*+|(?<!\S)\#\s[^\n]*+|/\*(?s:.*?)(?:\*/|\Z))++")
 _BARE = re.compile(r"(?:(?!//|/\*|\s\#)[^\n,，\[\]{}\"“])++")
-_BARE_KEY = re.compile(r"[^\s\"'“”‘’`{}\[\],，:：=]{1,64}+")
+_BARE_KEY = re.compile(r"([^\s\"'“”‘’`{}\[\],，:：=]{1,64}+)")
+# Bounded: without closing marks each key would be looked for in all that follows.
+_KEYS = {
+    opening: re.compile(rf"{opening}((?:[^\\{closing}]|\\.){{0,400}}+){closing}", re.DOTALL)
+    for opening, closing in _QUOTES.items()
+}
 _COLON = re.compile(r"\s*+(?:[:：]|=>?)")
 _NUMBER = re.compile(r"[+-]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][+-]?\d{1,9})?", re.ASCII)
 _LITERALS: dict[str, JsonValue] = {
@@ -81,7 +86,6 @@ _OPENS_KEY = re.compile(_QUOTED_KEY)
 _CLOSES_KEY = re.compile(r"[\"'”’`]\s*+[:：]\s*+(?:[\"'“\[{\d]|(?:true|false|null)\b)")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "\n": ""}
-_LONGEST_KEY = 400  # characters
 _LAST_CHARACTER = 0x10FFFF
 
 
@@ -125,19 +129,9 @@ def _read_string(text: str, start: int, *, in_list: bool) -> Token | None:
 
 def _read_key(text: str, start: int) -> Token | None:
     """Read a key with its colon, quoted or bare; None when there is none."""
-    closing = _QUOTES.get(text[start])
-    if closing is None:
-        match = _BARE_KEY.match(text, start)
-        key, end = (match.group(), match.end()) if match else ("", start)
-    else:
-        # Bounded: without closing marks each key would be looked for in all that follows.
-        end, limit = start + 1, start + _LONGEST_KEY
-        while (stop := _STOPS[closing].search(text, end, limit)) and text[stop.start()] == "\\":
-            end = stop.end() + 1
-        end = stop.end() if stop else start
-        key = _unescaped(text[start + 1 : end - 1])
-    colon = _COLON.match(text, end) if end > start else None
-    return Token(key, colon.end()) if colon else None
+    key = _KEYS.get(text[start], _BARE_KEY).match(text, start)
+    colon = _COLON.match(text, key.end()) if key else None
+    return Token(_unescaped(key[1]), colon.end()) if key and colon else None
 
 
 def _read_bare(text: str, start: int) -> Token:
@@ -243,10 +237,8 @@ class Reader:
             brackets = _BRACKETS.match(self._text, self._at)
             self._at = brackets.end() if brackets else self._at
             return False
-        if (
-            self._open and self._awaiting_key() is not None
-        ):  # the end of this object is missing, or a key
-            self._mark()
+        if self._open and self._awaiting_key() is not None:
+            self._mark()  # the end of this object is missing, or a key
             if len(self._open) > 1 and isinstance(self._open[-2], list):
                 self._pop()
         self._open.append([] if character == "[" else JsonObject())
@@ -296,12 +288,12 @@ class Reader:
         return True
 
     def _scalar(self, character: str) -> None:
-        token: Token | None = None
-        if character not in _QUOTES:
-            token = _read_bare(self._text, self._at)
-        else:
-            in_list = isinstance(self._open[-1], list)
-            token = _read_string(self._text, self._at, in_list=in_list)
+        in_list = isinstance(self._open[-1], list)
+        token = (
+            _read_string(self._text, self._at, in_list=in_list)
+            if character in _QUOTES
+            else _read_bare(self._text, self._at)
+        )
         if token is None:  # the text ends inside the string
             self._at = len(self._text)
             return
