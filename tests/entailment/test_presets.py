@@ -5,6 +5,7 @@ import json
 import pytest
 
 from ragaliq import ConfigurationError, EntailmentJudge, Monitor, RAGTestCase, evaluate
+from tiny_models import lookup_onnx, word_tokenizer
 
 pytestmark = pytest.mark.entailment
 
@@ -21,35 +22,7 @@ WORDS = (
 
 
 def tokenizer(style):
-    """Words with the special tokens of one family."""
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-
-    special = {
-        "bert": ["[PAD]", "[UNK]", "[CLS]", "[SEP]"],
-        "roberta": ["<s>", "<pad>", "</s>", "<unk>"],
-        "t5": ["<pad>", "</s>", "<unk>"],
-    }[style]
-    vocabulary = [*special, *WORDS]
-    made = Tokenizer(
-        models.WordLevel(
-            {word: i for i, word in enumerate(vocabulary)},
-            unk_token="[UNK]" if style == "bert" else "<unk>",
-        )
-    )
-    made.normalizer = normalizers.Lowercase()
-    made.pre_tokenizer = pre_tokenizers.Whitespace()
-    single, pair = {
-        "bert": ("[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1"),
-        "roberta": ("<s> $A </s>", "<s> $A </s> </s> $B </s>"),
-        "t5": ("$A </s>", "$A </s> $B </s>"),
-    }[style]
-    made.post_processor = processors.TemplateProcessing(
-        single=single,
-        pair=pair,
-        special_tokens=[(word, vocabulary.index(word)) for word in special],
-    )
-    made.add_special_tokens(special)
-    return made
+    return word_tokenizer(WORDS, style)
 
 
 def sizes(style):
@@ -372,26 +345,8 @@ async def test_settings_for_speed_leave_the_chance_about_as_it_is(make, settings
 @pytest.fixture
 def token_onnx(tmp_path):
     """A token classifier as an ONNX file: the word "never" is unsupported wherever it stands."""
-    import numpy
-    import onnx
-    from onnx import TensorProto, helper, numpy_helper
-
-    words = tokenizer("bert")
-    table = numpy.tile(numpy.array([4.0, 0.0], "float32"), (len(WORDS) + 4, 1))
-    table[words.token_to_id("never")] = 0.0, 4.0
-    graph = helper.make_graph(
-        [helper.make_node("Gather", ["table", "input_ids"], ["logits"], axis=0)],
-        "tokens",
-        [helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["b", "s"])],
-        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["b", "s", 2])],
-        [numpy_helper.from_array(table, "table")],
-    )
-    folder = tmp_path / "lettuce"
-    folder.mkdir()
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
-    onnx.save(made, folder / "model.onnx")
-    words.save(str(folder / "tokenizer.json"))
-    return folder
+    rows = {None: (4, 0), "never": (0, 4)}
+    return lookup_onnx(tmp_path / "lettuce", tokenizer("bert"), rows, of_text=False).parent
 
 
 async def test_a_whole_answer_is_read_once_and_its_ranges_are_mapped_onto_claims(

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 LINES = (Path(__file__).parent / "attempts.jsonl").read_text("ascii").splitlines()
-RECORDS = [json.loads(line) for line in LINES]
 
 
 @dataclass(frozen=True)
@@ -25,11 +24,6 @@ class Attempt:
 ATTEMPTS = [
     Attempt(item["name"], item["text"] * item.get("repeat", 1)) for item in map(json.loads, LINES)
 ]
-
-
-@pytest.fixture(scope="session")
-def attempts() -> list[Attempt]:
-    return ATTEMPTS
 
 
 @pytest.fixture(params=ATTEMPTS, ids=lambda attempt: attempt.name.replace(" ", "-"))

@@ -212,15 +212,3 @@ async def test_json_and_code_reach_the_judge_character_by_character(line, text):
             assert found.get(tag, text) == text
         if "context" in found:
             assert items(found["context"])["1"] == text
-
-
-SCRIPTS = ["[а-я]", "[一-龥]", "[ぁ-ん]", "[가-힣]", "[ء-ي]", "[ऀ-ॿ]", "[א-ת]", "[ıığ]", "[éè]"]
-
-
-async def test_there_are_enough_attempts_in_enough_ways(attempts):
-    assert len(attempts) >= 40
-    assert len({attempt.name for attempt in attempts}) == len(attempts)
-    for script in SCRIPTS:
-        assert any(re.search(script, attempt.text) for attempt in attempts)
-    for sign in ("\x00", "\u202e", "\u200b", "\udc00", "{{answer}}", "<|im_start|>", "]]>"):
-        assert any(sign in attempt.text for attempt in attempts)

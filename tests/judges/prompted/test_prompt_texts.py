@@ -81,13 +81,6 @@ def test_ordinary_json_and_code_stands_between_plain_tags(text):
     assert delimit("answer", text) == f"<answer>\n{text}\n</answer>"
 
 
-def test_half_a_surrogate_pair_does_not_stop_the_request():
-    block = delimit("answer", "a\ud83db\udc00")
-
-    assert block == "<answer>\na\ufffdb\ufffd\n</answer>"
-    block.encode("utf-8")
-
-
 # Control tokens of chat templates.
 
 openai_only = pytest.mark.parametrize("api", ["openai"], indirect=True)
