@@ -181,7 +181,7 @@ class Reading(NamedTuple):
     damaged: bool = False  # whether a part of it could not be read
 
 
-class Reader:
+class JsonReader:
     """Reads the list or object that opens at `start`, without recursion: text may nest for ever."""
 
     def __init__(self, text: str, start: int) -> None:

@@ -16,8 +16,8 @@ from ragaliq.judges.base import ClaimVerdict
 from ragaliq.judges.language.refusals import plain, refuses
 from ragaliq.judges.parsing.json_reader import (
     JsonObject,
+    JsonReader,
     JsonValue,
-    Reader,
     Reading,
     walk,
 )
@@ -308,7 +308,7 @@ def _find_json(text: str) -> list[Reading]:
                 reading = Reading(value, start, end)
             except (ValueError, RecursionError):
                 attempts -= 1
-        reading = reading or Reader(text, start).read()
+        reading = reading or JsonReader(text, start).read()
         readings.append(reading)
         at = max(reading.end, opening.end())
     return readings
