@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -31,7 +31,7 @@ class UnlabelledClaim:
         question: What was asked.
         group: The pipeline, or the data set, it is from.
         answer: The answer it is from, where the label is about the answer too.
-        draw: How that answer was drawn (`ragaliq.quality.Draw`), likewise.
+        draw: How that answer was drawn, likewise.
     """
 
     id: str
@@ -40,7 +40,7 @@ class UnlabelledClaim:
     question: str
     group: str
     answer: str = ""
-    draw: Mapping[str, Any] | None = None
+    draw: Draw | None = None
 
 
 def claims_to_label(results: str | Path) -> list[UnlabelledClaim]:
@@ -96,16 +96,6 @@ def drawn_claims(drawing: Drawing) -> list[UnlabelledClaim]:
         run, case = answer.record.run, answer.record.case
         assert case is not None  # noqa: S101 - only answers with texts are drawn
         for number, claim in enumerate(answer.claims):
-            draw = Draw(
-                run_id=run.run_id,
-                pipeline=run.pipeline,
-                time=answer.record.created_at,
-                claim=number,
-                claims=len(answer.claims),
-                size=answer.size,
-                place=answer.place,
-                frame=drawing.frame,
-            )
             found.append(
                 UnlabelledClaim(
                     id=f"{run.run_id}/{number}",
@@ -114,7 +104,16 @@ def drawn_claims(drawing: Drawing) -> list[UnlabelledClaim]:
                     question=case.query,
                     group=run.pipeline,
                     answer=case.response,
-                    draw=draw.model_dump(),
+                    draw=Draw(
+                        run_id=run.run_id,
+                        pipeline=run.pipeline,
+                        time=answer.record.created_at,
+                        claim=number,
+                        claims=len(answer.claims),
+                        size=answer.size,
+                        place=answer.place,
+                        frame=drawing.frame,
+                    ),
                 )
             )
     return found
@@ -175,7 +174,7 @@ class LabelFile:
             "group": claim.group,
         }
         if claim.draw is not None:
-            row |= {"answer": claim.answer, "draw": claim.draw}
+            row |= {"answer": claim.answer, "draw": claim.draw.model_dump()}
         line = json.dumps(row).encode() + b"\n"
         with file_errors(self.path), open(self.path, "ab", opener=owner_only) as file:
             file.write(line)

@@ -14,7 +14,6 @@ from rich.table import Table
 from ragaliq.bench import (
     Journal,
     JudgeBench,
-    JudgeComparison,
     JudgedClaim,
     JudgeFigures,
     bench_of,
@@ -103,7 +102,8 @@ def bench(
     if render is not None:
         return _render(data, asked.judge, render)
     decider = asked.judge if replies is None else reads_replies(asked.judge, replies)
-    other = _other(compare, data)
+    file = Path(compare) if compare is not None and compare.endswith(".json") else None
+    other = _other(compare, file, data)
     asked.announce()
     judged = judge_file(
         data,
@@ -121,8 +121,7 @@ def bench(
     if plot is not None:
         _plot(result, plot)
     if other is not None:
-        file = _bench_file(compare)
-        show_comparison(result, other, compare_benches(result, other, seed=seed), files=(out, file))
+        show_comparison(result, other, seed=seed, files=(out, file))
     return ExitCode.OK
 
 
@@ -137,7 +136,7 @@ def compare_files(
 ) -> int:
     """Compare two judges claim by claim, from what `judge bench --out` wrote."""
     one, other = JudgeBench.load(first), JudgeBench.load(second)
-    show_comparison(one, other, compare_benches(one, other, seed=seed), files=(first, second))
+    show_comparison(one, other, seed=seed, files=(first, second))
     return ExitCode.OK
 
 
@@ -149,17 +148,12 @@ def _render(data: Path, judge: LLMJudge, path: Path) -> int:
     return ExitCode.OK
 
 
-def _bench_file(compare: str | None) -> Path | None:
-    return Path(compare) if compare is not None and compare.endswith(".json") else None
-
-
-def _other(compare: str | None, data: Path) -> JudgeBench | None:
+def _other(compare: str | None, file: Path | None, data: Path) -> JudgeBench | None:
     """The judge to compare with, before anything is spent on the first one."""
-    if compare is None:
-        return None
-    file = _bench_file(compare)
     if file is not None:
         return JudgeBench.load(file)
+    if compare is None:
+        return None
     other = choose_judge(compare, is_calibrated=False).judge
     if other.model is not None:
         raise ConfigurationError(
@@ -212,13 +206,10 @@ def show_bench(bench: JudgeBench) -> None:
 
 
 def show_comparison(
-    first: JudgeBench,
-    second: JudgeBench,
-    found: JudgeComparison,
-    *,
-    files: tuple[Path | None, Path | None],
+    first: JudgeBench, second: JudgeBench, *, seed: int, files: tuple[Path | None, Path | None]
 ) -> None:
     """Print how the second judge does against the first; `files` tell two of one name apart."""
+    found = compare_benches(first, second, seed=seed)
     output.print(plain(f"second minus first, on {found.pairs:,} claims that both decided"))
     for place, bench, file in zip(("first: ", "second:"), (first, second), files, strict=True):
         output.print(plain(f"{place} {bench.title}{f' ({file})' if file else ''}"))
@@ -245,18 +236,9 @@ def show_comparison(
 
 
 def _cells(figures: JudgeFigures) -> list[str]:
-    values = (
-        figures.auroc,
-        figures.balanced_accuracy,
-        figures.macro_f1,
-        figures.kappa,
-        figures.ece,
-    )
-    return [
-        f"{figures.scored:,}",
-        f"{figures.supported:,}",
-        *(_interval(value) for value in values),
-    ]
+    of = figures
+    values = of.auroc, of.balanced_accuracy, of.macro_f1, of.kappa, of.ece
+    return [f"{of.scored:,}", f"{of.supported:,}", *map(_interval, values)]
 
 
 def _interval(value: Estimate | None) -> str:

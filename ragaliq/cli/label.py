@@ -139,7 +139,7 @@ def label(
     def labelled(claim: UnlabelledClaim) -> None:
         # What the judge says is kept apart from the labels: people see it afterwards at most.
         assert claim.draw is not None  # noqa: S101 - each is drawn
-        anchors.add(by_run[str(claim.draw["run_id"])].anchors())
+        anchors.add(by_run[claim.draw.run_id].anchors())
 
     claims = drawn_claims(drawing)
     _ask(claims, file, labelled)

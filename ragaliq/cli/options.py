@@ -395,26 +395,24 @@ def _plain_judge(name: str, model: str | None, base_url: str | None, *, is_asked
             f"no judge {shown_name(name)}{did_you_mean(name, _NAMES)}; use {', '.join(_NAMES)}, "
             "entailment:NAME, or a cascade such as 'local>claude'"
         )
-    if name != "openai":
-        if base_url is not None:
-            raise ConfigurationError("--base-url goes with --judge openai")
-        if name == "local" and model is not None:
-            raise ConfigurationError("--model goes with --judge claude, openai or entailment")
-        if name == "entailment":
-            if model is None:
-                raise ConfigurationError(
-                    "--judge entailment needs --model: a folder or an .onnx file"
-                )
-            from ragaliq.judges.entailment import EntailmentJudge
+    if name == "openai":
+        if model is None or base_url is None:
+            raise ConfigurationError("--judge openai needs --model and --base-url")
+        from ragaliq.judges.openai_compatible import OpenAICompatibleJudge
 
-            return EntailmentJudge(model)
-        if name == "claude" and not is_asked:
-            from ragaliq.judges.claude import DEFAULT_JUDGE_MODEL, ClaudeJudge
+        return OpenAICompatibleJudge(base_url=base_url, model=model)
+    if base_url is not None:
+        raise ConfigurationError("--base-url goes with --judge openai")
+    if name == "entailment":
+        if model is None:
+            raise ConfigurationError("--judge entailment needs --model: a folder or an .onnx file")
+        from ragaliq.judges.entailment import EntailmentJudge
 
-            return ClaudeJudge(model or DEFAULT_JUDGE_MODEL, api_key="not-needed")
-        return named_judges(name, model=model)[0]
-    if model is None or base_url is None:
-        raise ConfigurationError("--judge openai needs --model and --base-url")
-    from ragaliq.judges.openai_compatible import OpenAICompatibleJudge
+        return EntailmentJudge(model)
+    if name == "local" and model is not None:
+        raise ConfigurationError("--model goes with --judge claude, openai or entailment")
+    if name == "claude" and not is_asked:
+        from ragaliq.judges.claude import DEFAULT_JUDGE_MODEL, ClaudeJudge
 
-    return OpenAICompatibleJudge(base_url=base_url, model=model)
+        return ClaudeJudge(model or DEFAULT_JUDGE_MODEL, api_key="not-needed")
+    return named_judges(name, model=model)[0]

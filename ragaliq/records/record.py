@@ -120,23 +120,22 @@ class EvaluationRecord(BaseModel):
 
     def added_to(self, earlier: EvaluationRecord) -> EvaluationRecord:
         """The record of all results of a run that other metrics have scored before."""
-        results = earlier.results | self.results
-        scorers = [(name, each.judge, each.model) for name, each in results.items()]
-        changed = {
-            "evaluation_id": evaluation_id(self.run, scorers),
-            "results": results,
-            "claims_omitted": earlier.claims_omitted | self.claims_omitted,
-        }
-        return self.model_copy(update=changed)
+        return self._changed(
+            results=earlier.results | self.results,
+            claims_omitted=earlier.claims_omitted | self.claims_omitted,
+        )
 
     def renamed(self, *, run_id: str, case_id: str) -> EvaluationRecord:
         """The same results as those of another run, whose case holds the same texts."""
         run = self.run.model_copy(update={"run_id": run_id})
-        scorers = [(name, each.judge, each.model) for name, each in self.results.items()]
-        changed = {"evaluation_id": evaluation_id(run, scorers), "run": run, "case_id": case_id}
-        if self.case is not None:
-            changed["case"] = self.case.model_copy(update={"id": case_id})
-        return self.model_copy(update=changed)
+        case = self.case and self.case.model_copy(update={"id": case_id})
+        return self._changed(run=run, case_id=case_id, case=case)
+
+    def _changed(self, **fields: object) -> EvaluationRecord:
+        """The record with other fields, under the id that it has with them."""
+        record = self.model_copy(update=fields)
+        scorers = [(name, each.judge, each.model) for name, each in record.results.items()]
+        return record.model_copy(update={"evaluation_id": evaluation_id(record.run, scorers)})
 
 
 def evaluation_record(evaluation: Evaluation, *, content: ContentPolicy) -> EvaluationRecord:

@@ -108,20 +108,15 @@ class ResultsFile:
         with file_errors(self.path):
             _write(self._file, record.model_dump_json().encode() + b"\n")
 
-    def rewrite(self, change: Callable[[EvaluationRecord], EvaluationRecord | None]) -> int:
+    def rewrite(self, change: Callable[[EvaluationRecord], EvaluationRecord | None]) -> None:
         """Change results, all at once or, if the process ends here, not at all.
 
         Args:
             change: Gives what is to stand in a result's place: itself, another, or None to take
                 it out. Asked twice about each.
-
-        Returns:
-            How many are not as they were.
         """
-        altered = sum(change(record) is not record for record in read_results_file(self.path))
-        if altered:
+        if any(change(record) is not record for record in read_results_file(self.path)):
             self._replace(change)
-        return altered
 
     def _replace(self, change: Callable[[EvaluationRecord], EvaluationRecord | None]) -> None:
         target = self.path.resolve()  # a link stays one

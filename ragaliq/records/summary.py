@@ -196,12 +196,12 @@ class Series:
                 buckets.setdefault(time // width, WeightedSums()).add(score, 1.0 / weight)
         return [(number * width, sums.estimate()) for number, sums in sorted(buckets.items())]
 
-    def histogram(self, pipeline: int | None = None, *, bins: int = 20) -> list[int]:
-        """Scores in `bins` equal parts of [0, 1]; the last one holds 1.0 as well."""
-        counts = [0] * bins
+    def histogram(self, pipeline: int | None = None) -> list[int]:
+        """Scores in 20 equal parts of [0, 1]; the last one holds 1.0 as well."""
+        counts = [0] * 20
         for _, score, _ in self._rows(pipeline):
             # 0.15 * 20 is a little below 3 in floating point, and 0.15 belongs above.
-            counts[min(bins - 1, int(score * bins + 1e-9))] += 1
+            counts[min(19, int(score * 20 + 1e-9))] += 1
         return counts
 
     def summary(self) -> MetricSummary:

@@ -26,6 +26,7 @@ METHOD_NAMES = {
 """How an interval was made, in words."""
 
 _CLAIM = 100  # characters
+_MOST = 5  # answers
 _DRAWN_ID = re.compile("[0-9a-f]{32}")
 _SAID = {
     "CONTRADICTED": "contradicts the context",
@@ -83,13 +84,13 @@ class BadAnswer(NamedTuple):
 
 
 class WorstAnswers:
-    """The `most` answers with the lowest scores among those that do not pass.
+    """The five answers with the lowest scores among those that do not pass.
 
     An answer that is evaluated several times is listed once, by its lowest evaluation.
     """
 
-    def __init__(self, most: int = 5) -> None:
-        self._most, self._seen = most, 0
+    def __init__(self) -> None:
+        self._seen = 0
         self._worst: dict[str, tuple[Badness, int, EvaluationRecord]] = {}
 
     def add(self, record: EvaluationRecord) -> None:
@@ -102,7 +103,7 @@ class WorstAnswers:
             entry = how_bad, -place, record
             held = self._worst.get(record.observation, entry)
             self._worst[record.observation] = max(entry, held, key=_rank)
-            if len(self._worst) > self._most:
+            if len(self._worst) > _MOST:
                 del self._worst[min(self._worst, key=lambda name: _rank(self._worst[name]))]
 
     def __iter__(self) -> Iterator[BadAnswer]:

@@ -189,4 +189,3 @@ def test_each_score_falls_into_one_bin_and_one_belongs_to_the_last(summary_of):
     series = summary_of(*scored([0.0, 0.049, 0.05, 0.15, 0.999, 1.0])).series[FAITHFULNESS]
     bins = series.histogram()
     assert (bins[0], bins[1], bins[3], bins[19]) == (2, 1, 1, 2)
-    assert series.histogram(bins=4) == [4, 0, 0, 2]
