@@ -11,7 +11,7 @@ import statistics
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 from ragaliq.core.evaluator import Evaluator
@@ -29,47 +29,6 @@ _OTHER_PIPELINES = "(other pipelines)"
 _LAST_TIME = 253_402_300_799.0  # the end of the year 9999
 
 
-@dataclass(frozen=True, kw_only=True)
-class MetricSummary:
-    """One metric over all cases. A case that is evaluated several times counts once.
-
-    Attributes:
-        mean: Mean over the cases with a measured score; None where there are none. Where runs had
-            unequal chances of being chosen, each counts for those it stands for.
-        interval: Its 95 % interval; None where there are none.
-        interval_method: How that was made: `wilson`, `logit_t`, `student_t`, `bca_bootstrap` or
-            `unseen_share`; see `ragaliq.statistics.mean_estimate`.
-        measured: Number of cases in the mean.
-        statuses: Cases by status, failures included.
-        passed: Cases with a measured score that reaches the threshold.
-        passing: The statuses without a measured score that pass, as the policy says.
-        threshold: The lowest score that passes, or the highest where low is good.
-        higher_is_better: False for metrics where a low score is good.
-        errors: Failed evaluations by the class of the error.
-        spread: Mean standard deviation of a case's score over its repeats; None without repeats.
-        unscored_repeats: Evaluations without a score, by status, of cases that have one all the
-            same.
-    """
-
-    mean: float | None
-    interval: tuple[float, float] | None
-    interval_method: str | None
-    measured: int
-    statuses: Mapping[str, int]
-    passed: int = 0
-    passing: frozenset[str] = frozenset()
-    threshold: float = 0.0
-    higher_is_better: bool = True
-    errors: Mapping[str, int] = field(default_factory=dict)
-    spread: float | None = None
-    unscored_repeats: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def cases(self) -> int:
-        """How many cases there are, of whatever status."""
-        return sum(self.statuses.values())
-
-
 class SeriesKey(NamedTuple):
     """What is averaged: a metric, or a metric as one judge decides it."""
 
@@ -84,22 +43,25 @@ class SeriesKey(NamedTuple):
         return cls(metric, result.judge, result.model, result.fingerprint)
 
 
-class Series:
-    """The results of one metric, kept as numbers in arrays: a result takes about 35 bytes.
+class MetricSummary:
+    """One metric over all cases. A case that is evaluated several times counts once.
 
-    So a million results fit into memory that nobody notices.
+    Its results are kept as numbers in arrays, some 35 bytes each: a million fit into memory that
+    nobody notices.
 
     Attributes:
-        key: Which.
-        threshold: The score from which on the latest case passes, in [0, 1].
+        key: The metric, and the judge where judges are kept apart.
+        measured: Number of cases in the mean.
+        statuses: Cases by status, failures included.
+        passed: Cases with a measured score that reaches the threshold.
+        passing: The statuses without a measured score that pass, as the policy says.
+        threshold: The lowest score that passes, or the highest where low is good; of the latest
+            case, in [0, 1].
         higher_is_better: False for metrics where a low score is good.
-        statuses: Results by status.
-        measured: Number of measured scores.
-        passed: Those of them that reach the threshold.
         errors: Failed evaluations by the class of the error.
-        passing: The statuses without a measured score that pass.
-        spread: How far a case's score spreads over its repeats; None where each case has one.
-        unscored_repeats: Evaluations without a score, by status, of cases that have one.
+        spread: Mean standard deviation of a case's score over its repeats; None without repeats.
+        unscored_repeats: Evaluations without a score, by status, of cases that have one all the
+            same.
     """
 
     def __init__(
@@ -115,19 +77,42 @@ class Series:
         # A row for each result; the score is NaN where none was measured.
         self._cases, self._kinds, self._pipelines = array("q"), array("B"), array("H")
         self._times, self._scores, self._weights = array("d"), array("d"), array("d")
+        self._estimates: dict[int | None, Estimate | None] = {}
 
-    def add(
-        self, result: EvaluationResult, case: int, time: float, weight: float, pipeline: int
-    ) -> None:
-        """Take in one result.
+    def __repr__(self) -> str:
+        figures = f"mean={self.mean}, interval={self.interval}, statuses={dict(self.statuses)}"
+        return f"MetricSummary({self.key.metric!r}, {figures})"
 
-        Args:
-            result: What was measured.
-            case: A number for what it is an observation of.
-            time: Unix time of the evaluation.
-            weight: How many runs of all traffic it stands for; 0 for none.
-            pipeline: The number of its pipeline.
+    @property
+    def mean(self) -> float | None:
+        """Mean over the cases with a measured score; None where there are none.
+
+        Where runs had unequal chances of being chosen, each counts for those it stands for.
         """
+        found = self.estimate()
+        return found.value if found else None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Its 95 % interval; None where there are none."""
+        found = self.estimate()
+        return found.interval if found else None
+
+    @property
+    def interval_method(self) -> str | None:
+        """How that was made: `wilson`, `logit_t`, `student_t`, `bca_bootstrap`, `unseen_share`.
+
+        See `ragaliq.statistics.mean_estimate`; with unequal chances `hajek_mean`.
+        """
+        found = self.estimate()
+        return found.method if found else None
+
+    @property
+    def cases(self) -> int:
+        """How many cases there are, of whatever status."""
+        return self.statuses.total()
+
+    def _add(self, result: EvaluationResult, of: tuple[int, float, float, int]) -> None:
         threshold, status = result.threshold, result.status.value
         self.threshold = min(1.0, max(0.0, threshold)) if math.isfinite(threshold) else 0.0
         self.higher_is_better = result.higher_is_better
@@ -138,12 +123,14 @@ class Series:
             score = result.score
         elif passed:
             self.passing.add(status)
-        self._add_row(status, score, (case, time, weight, pipeline), passed=passed)
+        self._add_row(status, score, of, passed=passed)
 
     def _add_row(
         self, status: str, score: float, of: tuple[int, float, float, int], *, passed: bool
     ) -> None:
+        """A row of a case's number, the Unix time, the weight and the pipeline's number."""
         case, time, weight, pipeline = of
+        self._estimates.clear()
         self._cases.append(case)
         self._kinds.append(_KINDS.index(status))
         self._pipelines.append(pipeline)
@@ -173,20 +160,25 @@ class Series:
         Scores of runs that stand for no traffic (weight 0) do not count. Where runs had unequal
         chances of being chosen, each counts for those it stands for.
         """
+        if pipeline in self._estimates:
+            return self._estimates[pipeline]
         rows = [(score, weight) for _, score, weight in self._rows(pipeline) if weight > 0]
+        scores, weights = [score for score, _ in rows], [weight for _, weight in rows]
         if not rows:
-            return None
-        scores, weights = zip(*rows, strict=True)
-        if min(weights) < max(weights):
-            return hajek_mean(scores, [1.0 / weight for weight in weights])
-        if pipeline is None:
+            found = None
+        elif min(weights) < max(weights):
+            found = hajek_mean(scores, [1.0 / weight for weight in weights])
+        elif pipeline is None:
             # Results come in the order they are finished: sorted, the same ones resample alike.
-            return mean_estimate(sorted(scores))
-        # Resampling every pipeline too would take longer than reading the file.
-        sums = WeightedSums()
-        for score, weight in rows:
-            sums.add(score, 1.0 / weight)
-        return sums.estimate()
+            found = mean_estimate(sorted(scores))
+        else:
+            # Resampling every pipeline too would take longer than reading the file.
+            sums = WeightedSums()
+            for score, weight in rows:
+                sums.add(score, 1.0 / weight)
+            found = sums.estimate()
+        self._estimates[pipeline] = found
+        return found
 
     def trend(self, width: float, pipeline: int | None = None) -> list[tuple[float, Estimate]]:
         """Start and mean of each bucket of `width` seconds with scores, in the order of time."""
@@ -204,31 +196,13 @@ class Series:
             counts[min(19, int(score * 20 + 1e-9))] += 1
         return counts
 
-    def summary(self) -> MetricSummary:
-        """Its figures."""
-        found = self.estimate()
-        return MetricSummary(
-            mean=found.value if found else None,
-            interval=found.interval if found else None,
-            interval_method=found.method if found else None,
-            measured=self.measured,
-            statuses=dict(self.statuses),
-            passed=self.passed,
-            passing=frozenset(self.passing),
-            threshold=self.threshold,
-            higher_is_better=self.higher_is_better,
-            errors=dict(self.errors),
-            spread=self.spread,
-            unscored_repeats=dict(self.unscored_repeats),
-        )
-
-    def joined(self) -> Series:
-        """The series with one row a case: the mean score, at the time of the first evaluation.
+    def _joined(self) -> MetricSummary:
+        """The summary with one row a case: the mean score, at the time of the first evaluation.
 
         Several evaluations of a case say how steady the judge is and are one observation: counted
         apart they would make every interval narrower than the cases allow.
         """
-        made = Series(self.key, self.threshold, higher_is_better=self.higher_is_better)
+        made = MetricSummary(self.key, self.threshold, higher_is_better=self.higher_is_better)
         made.errors, made.passing = Counter(self.errors), set(self.passing)
         cases: dict[int, list[int]] = {}
         for row, case in enumerate(self._cases):
@@ -309,13 +283,12 @@ class Summary:
         self.usage = JudgeUsage()
         self.first, self.last = math.inf, -math.inf
         self._series = {
-            (key := SeriesKey(each.name)): Series(
+            (key := SeriesKey(each.name)): MetricSummary(
                 key, each.threshold, higher_is_better=each.higher_is_better
             )
             for each in metrics
         }
-        self._joined: dict[SeriesKey, Series] | None = None
-        self._metrics: dict[str, MetricSummary] | None = None
+        self._joined: dict[SeriesKey, MetricSummary] | None = None
         self._pipelines: list[PipelineCosts] = []
         self._numbers: dict[str, int] = {}
         self._is_repeated = False
@@ -336,7 +309,7 @@ class Summary:
         time = min(_LAST_TIME, max(0.0, time)) if math.isfinite(time) else 0.0
         observation = observation_of(case_id, run.run_id)
         case = hash((run.pipeline, observation))
-        self._joined = self._metrics = None
+        self._joined = None
         self._is_repeated |= observation != run.run_id
         self.records += 1
         usage = evaluated.usage
@@ -372,8 +345,8 @@ class Summary:
                 if len(self._series) == self._max_series:
                     self.skipped += 1
                     continue
-                series = self._series[key] = Series(key)
-            series.add(result, case, time, run.weight(metric), pipeline)
+                series = self._series[key] = MetricSummary(key)
+            series._add(result, (case, time, run.weight(metric), pipeline))
         return pipeline
 
     @property
@@ -391,20 +364,18 @@ class Summary:
         return sum(self._passing.values()), len(self._passing)
 
     @property
-    def series(self) -> Mapping[SeriesKey, Series]:
+    def series(self) -> Mapping[SeriesKey, MetricSummary]:
         """The results of each metric, with a row a case."""
         if not self._is_repeated:
             return self._series
         if self._joined is None:
-            self._joined = {key: series.joined() for key, series in self._series.items()}
+            self._joined = {key: each._joined() for key, each in self._series.items()}
         return self._joined
 
     @property
     def metrics(self) -> Mapping[str, MetricSummary]:
         """The figures of each metric, by name; of its last judge where judges are kept apart."""
-        if self._metrics is None:
-            self._metrics = {key.metric: each.summary() for key, each in self.series.items()}
-        return self._metrics
+        return {key.metric: each for key, each in self.series.items()}
 
     @property
     def pipelines(self) -> Sequence[PipelineCosts]:

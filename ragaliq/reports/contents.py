@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ragaliq.core.results import ClaimDetail
 from ragaliq.core.test_case import ChunkId, RAGTestCase
 from ragaliq.records import EvaluationRecord
-from ragaliq.records.summary import Series, SeriesKey
+from ragaliq.records.summary import MetricSummary, SeriesKey
 from ragaliq.reports.gathering import VERDICTS, ClaimSet, Gathering, claim_sets, finite
 from ragaliq.reports.wording import METHOD_NAMES, pass_line
 from ragaliq.statistics import Estimate
@@ -104,7 +104,9 @@ def bucket_width(first: float, last: float) -> float | None:
     return next(fitting, _WIDTHS[-1] * math.ceil(length / _WIDTHS[-1] / _MOST_BUCKETS))
 
 
-def _series(series: Series, decider: str, width: float | None, pipelines: int) -> dict[str, Any]:
+def _series(
+    series: MetricSummary, decider: str, width: float | None, pipelines: int
+) -> dict[str, Any]:
     """A series as the charts need it: under `all`, and under each pipeline's number."""
     several: list[int | None] = list(range(pipelines)) if pipelines > 1 else []
     return {
@@ -195,7 +197,7 @@ def _figures(gathered: Gathering, charted: list[dict[str, Any]]) -> dict[str, An
     }
 
 
-def _epochs(found: Iterable[Series], charted: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _epochs(found: Iterable[MetricSummary], charted: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """When what makes a metric's scores changed, with the names of both, in the order of time.
 
     Two judges that score side by side are no change.

@@ -2,9 +2,10 @@
 
 import pytest
 
-from ragaliq import ContradictionRateEvaluator, RAGTestCase, ScoringPolicy
+from ragaliq import ContradictionRateEvaluator, Evaluation, RAGTestCase, RunInfo, ScoringPolicy
 from ragaliq.core.results import EvaluationResult
-from ragaliq.records.summary import Series, SeriesKey
+from ragaliq.records import Summary
+from ragaliq.records.record import run_id_of
 from ragaliq.testing import ScriptedJudge
 
 CASE = RAGTestCase(query="q", context=["c"], response="One. Two. Three. Four.")
@@ -44,9 +45,10 @@ async def test_what_a_policy_calls_the_best_score_is_the_lowest_here(policy, sco
 
 
 def test_the_mean_of_repeats_passes_at_or_below_the_threshold_too():
-    series = Series(SeriesKey("contradiction_rate"))
-    for case, scores in enumerate([(0.0, 0.2), (0.2, 0.4)]):
-        for score in scores:
+    summary = Summary()
+    for number, scores in enumerate([(0.0, 0.2), (0.2, 0.4)]):
+        case = RAGTestCase(id=f"case-{number}", query="q", response="r")
+        for repeat, score in enumerate(scores):
             result = EvaluationResult(
                 evaluator_name="contradiction_rate",
                 score=score,
@@ -54,5 +56,7 @@ def test_the_mean_of_repeats_passes_at_or_below_the_threshold_too():
                 threshold=0.2,
                 higher_is_better=False,
             )
-            series.add(result, case=case, time=0.0, weight=1.0, pipeline=0)
-    assert series.joined().summary().passed == 1
+            run = RunInfo(run_id=run_id_of(case.id, repeat))
+            results = {"contradiction_rate": result}
+            summary.add(Evaluation(case=case, results=results, run=run))
+    assert summary.metrics["contradiction_rate"].passed == 1
