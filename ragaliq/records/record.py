@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
@@ -329,7 +330,8 @@ def _stored_metadata(
     kept: dict[str, object] = {}
     for key, value in metadata.items():
         held = content.text(value, kind, MAX_NAME) if isinstance(value, str) else value
-        is_number = isinstance(held, bool | int | float) and math.isfinite(held)
+        # Neither NaN, nor infinite, nor a whole number that no float can hold.
+        is_number = isinstance(held, bool | int | float) and abs(held) <= sys.float_info.max
         if len(kept) < MAX_METADATA and (is_number or (isinstance(held, str) and held)):
             kept[identifier(str(key))] = held
     return kept

@@ -61,6 +61,15 @@ def test_what_a_subclass_adds_is_not_stored_and_an_empty_model_is_none(record_of
     assert stored.model is None
 
 
+@pytest.mark.parametrize("number", [10**400, -(10**400), float("inf"), float("nan")])
+def test_metadata_that_no_json_number_holds_is_dropped(run_of, result_of, captured, number):
+    chunk = {"text": "c", "metadata": {"page": 7, "size": number}}
+    case = RAGTestCase(query="q", context=[chunk], response="a", metadata={"n": number, "m": True})
+    evaluation = Evaluation(case=case, results={"f": result_of()}, run=run_of())
+    stored = evaluation_record(evaluation, content=captured).case
+    assert (stored.metadata, stored.context[0].metadata) == ({"m": True}, {"page": 7})
+
+
 def test_names_are_cut(record_of, result_of):
     record = record_of(results=[result_of().model_copy(update={"judge": "j" * 10**6})])
     assert len(record.results["faithfulness"].judge) < 1000
