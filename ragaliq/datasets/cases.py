@@ -181,7 +181,7 @@ def as_chunks(value: Any, *, where: str) -> list[str | ContextChunk]:
         is_id = own_id is None or (isinstance(own_id, int | str) and not isinstance(own_id, bool))
         try:
             score = float(next((item[k] for k in _SCORE_KEYS if item.get(k) is not None), math.nan))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             score = math.nan
         metadata = item.get("metadata")
         chunk = ContextChunk(

@@ -122,6 +122,14 @@ def test_chunks_keep_id_score_and_metadata(cases_of):
     assert (chunk.score, chunk.metadata) == (0.5, {"p": 2})
 
 
+@pytest.mark.parametrize("score", ["high", [1], float("nan"), 10**400])
+def test_a_chunks_score_that_is_no_number_of_use_is_none(cases_of, score):
+    chunk = {"text": "C", "score": score}
+    [case] = cases_of({"query": "Q", "response": "A", "context": [chunk]})
+
+    assert case.context[0].score is None
+
+
 def test_rows_without_an_id_are_named_after_their_number(cases_of):
     row = {"query": "Q", "response": "A"}
 
