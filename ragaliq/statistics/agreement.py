@@ -11,12 +11,7 @@ from itertools import groupby
 from random import Random
 
 from ragaliq.errors import DatasetError
-from ragaliq.statistics.checks import (
-    labels_of,
-    numbers_of,
-    require_count,
-    require_same_length,
-)
+from ragaliq.statistics.checks import labelled, labels_of, require_count, require_same_length
 from ragaliq.statistics.intervals import Estimate, binomial_cdf, middle_of, normal_quantile, wilson
 
 
@@ -238,10 +233,9 @@ def auroc_estimate(
 
 
 def _classes(scores: Sequence[float], labels: Sequence[float]) -> tuple[list[float], list[float]]:
-    numbers, truth = numbers_of(scores, name="scores"), labels_of(labels)
-    require_same_length(scores=numbers, labels=truth)
-    positive = [score for score, label in zip(numbers, truth, strict=True) if label]
-    negative = [score for score, label in zip(numbers, truth, strict=True) if not label]
+    pairs = labelled(scores, labels)
+    positive = [score for score, label in pairs if label]
+    negative = [score for score, label in pairs if not label]
     if not positive or not negative:
         raise DatasetError("labels: all are the same; a ranking needs items of both classes")
     return positive, negative
@@ -307,11 +301,9 @@ def risk_coverage(confidences: Sequence[float], right: Sequence[float]) -> list[
         confidences: How sure the judge was of each item.
         right: 1 where it was right, else 0.
     """
-    numbers = numbers_of(confidences, name="confidences")
-    truth = labels_of(right, name="right")
-    require_same_length(confidences=numbers, right=truth)
     points, decided, wrong = [], 0, 0
-    ranked = sorted(zip(numbers, truth, strict=True), key=lambda item: -item[0])
+    pairs = labelled(confidences, right, name="confidences", labels_name="right")
+    ranked = sorted(pairs, key=lambda item: -item[0])
     for threshold, group in groupby(ranked, key=lambda item: item[0]):
         outcomes = [hit for _, hit in group]
         decided += len(outcomes)

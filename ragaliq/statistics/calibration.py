@@ -10,12 +10,7 @@ from itertools import groupby
 from random import Random
 
 from ragaliq.errors import ConfigurationError, DatasetError
-from ragaliq.statistics.checks import (
-    labels_of,
-    numbers_of,
-    require_count,
-    require_same_length,
-)
+from ragaliq.statistics.checks import labelled, require_count, require_same_length
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,10 +62,7 @@ def reliability_table(
 
 
 def _pairs(probabilities: Sequence[float], labels: Sequence[float]) -> list[tuple[float, bool]]:
-    numbers = numbers_of(probabilities, name="probabilities", bounds=(0.0, 1.0))
-    truth = labels_of(labels)
-    require_same_length(probabilities=numbers, labels=truth)
-    return sorted(zip(numbers, truth, strict=True))
+    return sorted(labelled(probabilities, labels, name="probabilities", bounds=(0.0, 1.0)))
 
 
 def expected_calibration_error(
@@ -231,11 +223,10 @@ def fit_isotonic(scores: Sequence[float], labels: Sequence[float]) -> IsotonicCa
 
 
 def _both_classes(scores: Sequence[float], labels: Sequence[float]) -> list[tuple[float, bool]]:
-    numbers, truth = numbers_of(scores, name="scores"), labels_of(labels)
-    require_same_length(scores=numbers, labels=truth)
-    if len(set(truth)) < 2:
+    pairs = labelled(scores, labels)
+    if len({label for _, label in pairs}) < 2:
         raise DatasetError("labels: all are the same; a calibration needs items of both classes")
-    return list(zip(numbers, truth, strict=True))
+    return pairs
 
 
 def cross_validated(

@@ -93,29 +93,27 @@ class WeightedSums:
         """The mean with its interval, as `hajek_mean` describes it."""
         if not self.n:
             raise DatasetError("values: there are none; at least one is needed")
-        low, high, method = self._interval(bounds, confidence)
-        return Estimate(
-            value=self.mean,
-            low=low,
-            high=high,
-            method=method,
-            n=self.n,
-            effective_n=self.effective_n,
-            confidence=confidence,
-        )
-
-    def _interval(self, bounds: Bounds, confidence: float) -> tuple[float, float, str]:
         mean, variance, n = self.mean, self.variance(), self.effective_n
-        if has_no_spread(self._least, self._most, bounds) or not variance:
-            ends = no_spread_interval(mean, n=n, bounds=bounds, confidence=confidence)
-            return *ends, "unseen_share"
+        low, high = bounds
         found = MeanVariance(mean, variance, max(1.0, n - 1.0), bounds, confidence)
         # Only values at the bounds have (y - low) * (y - high) = 0; inside it is below.
-        low, high = bounds
         product = self._yy - (low + high) * self._y + low * high * self.weight
-        if abs(product) <= 1e-12 * self.weight * (high - low) ** 2:
-            return *found.wilson(), "hajek_wilson"
-        return *found.logit_t(), "hajek_logit_t"
+        if has_no_spread(self._least, self._most, bounds) or not variance:
+            ends = no_spread_interval(mean, n=n, bounds=bounds, confidence=confidence)
+            method = "unseen_share"
+        elif abs(product) <= 1e-12 * self.weight * (high - low) ** 2:
+            ends, method = found.wilson(), "hajek_wilson"
+        else:
+            ends, method = found.logit_t(), "hajek_logit_t"
+        return Estimate(
+            value=mean,
+            low=ends[0],
+            high=ends[1],
+            method=method,
+            n=self.n,
+            effective_n=n,
+            confidence=confidence,
+        )
 
 
 # The same of values at hand.
