@@ -195,14 +195,14 @@ class Journal:
         header = {_HEADER: _VERSION, **settings}
         with file_errors(self.path):
             held = self.path.read_bytes() if self.path.exists() else b""
-            lines = held.splitlines(keepends=True)
-            # Only what is known to be a journal is written to, and loses a line that was cut short.
-            end = sum(len(line) for line in self._read(lines, header)) if lines else 0
+            whole = held[: held.rfind(b"\n") + 1]
+            if held:
+                # Only a journal is written to, and loses a line that was cut short.
+                self._read(whole.splitlines(), header)
             # Bytes and no buffer: a line is in the file as soon as it is written.
             self._file = open(self.path, "ab", buffering=0, opener=owner_only)  # noqa: SIM115
-            if end < len(held):
-                self._file.truncate(end)
-            if not lines:
+            self._file.truncate(len(whole))
+            if not held:
                 self._file.write(json.dumps(header).encode() + b"\n")
 
     def __enter__(self) -> Self:
@@ -216,12 +216,11 @@ class Journal:
         with file_errors(self.path):
             self._file.write(judged.model_dump_json().encode() + b"\n")
 
-    def _read(self, lines: list[bytes], wanted: Mapping[str, object]) -> list[bytes]:
-        """Take in the lines; returns those that are whole."""
+    def _read(self, lines: list[bytes], wanted: Mapping[str, object]) -> None:
         try:
             found = json.loads(lines[0])
-            is_journal = found[_HEADER] == _VERSION and lines[0].endswith(b"\n")
-        except (ValueError, TypeError, KeyError):
+            is_journal = found[_HEADER] == _VERSION
+        except (ValueError, TypeError, LookupError):
             is_journal = False
         if not is_journal:
             raise DatasetError(f"{self.path} is no journal of judged claims; name another file")
@@ -231,8 +230,7 @@ class Journal:
                 f"{self.path} is about something else ({', '.join(changed)} changed since); name "
                 "another file"
             )
-        whole = lines if lines[-1].endswith(b"\n") else lines[:-1]
-        for number, line in enumerate(whole[1:], start=2):
+        for number, line in enumerate(lines[1:], start=2):
             try:
                 judged = JudgedClaim.model_validate_json(line)
             except ValidationError:
@@ -240,4 +238,3 @@ class Journal:
             self.usage += judged.usage
             if judged.failure is None:
                 self.judged[judged.id] = judged
-        return whole
