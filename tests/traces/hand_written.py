@@ -5,7 +5,7 @@ import json
 
 from ragaliq.traces import SpanEvent, TraceSpan, cases_of_trace
 
-TRACE = "a" * 32
+TRACE, ROOT = "a" * 32, "1" * 16
 QUESTION = "How long do refunds take?"
 ANSWER = "Refunds take five days."
 TEXTS = ["Refunds take five days.", "Shops open at nine."]
@@ -55,16 +55,26 @@ def documents(texts=TEXTS, prefix="retrieval.documents"):
     return attributes
 
 
-def chain(question=QUESTION, answer=ANSWER, **more):
-    return span("CHAIN", attributes=io(question, answer), **more)
+def chain(question=QUESTION, answer=ANSWER, *, attributes=(), **more):
+    held = io(question, answer) | dict(attributes)
+    return span("CHAIN", attributes=held, **{"id": ROOT, **more})
 
 
-def retriever(parent, texts=TEXTS, *, at=(10, 20), query=QUESTION, **more):
+def request(own_id=ROOT, **more):
+    """What is around a run, and is no step of it."""
+    return span(name="GET /ask", id=own_id, **more)
+
+
+def retriever(parent=ROOT, texts=TEXTS, *, at=(10, 20), query=QUESTION, **more):
     attributes = io(query) | documents(texts)
     return span("RETRIEVER", parent=parent, at=at, attributes=attributes, **more)
 
 
-def model(parent, reply=ANSWER, *, asked=QUESTION, at=(30, 40), **more):
+def tool(answer, *, at=(10, 20), parent=ROOT, **more):
+    return span("TOOL", parent=parent, at=at, attributes=io("r", answer), **more)
+
+
+def model(parent=ROOT, reply=ANSWER, *, asked=QUESTION, at=(30, 40), **more):
     attributes = {
         "llm.input_messages.0.message.role": "user",
         "llm.input_messages.0.message.content": asked,
@@ -72,6 +82,25 @@ def model(parent, reply=ANSWER, *, asked=QUESTION, at=(30, 40), **more):
         "llm.output_messages.0.message.content": reply,
     }
     return span("LLM", parent=parent, at=at, attributes=attributes, **more)
+
+
+def genai(operation, *, parent=ROOT, at=(0, 100), events=(), **attributes):
+    """A step by OpenTelemetry's convention; what is no text is JSON."""
+    held = {"gen_ai.operation.name": operation}
+    for name, value in attributes.items():
+        full = "gen_ai." + name.replace("__", ".")
+        held[full] = value if isinstance(value, str) else json.dumps(value)
+    return span(parent=parent, at=at, attributes=held, events=events)
+
+
+def message(role, text):
+    return [{"role": role, "parts": [{"type": "text", "content": text}]}]
+
+
+def chat(reply=ANSWER, *, asked=QUESTION, parent=ROOT, at=(30, 40), **more):
+    said = {"input__messages": message("user", asked)}
+    said["output__messages"] = message("assistant", reply)
+    return genai("chat", parent=parent, at=at, **said | more)
 
 
 def only(spans):
