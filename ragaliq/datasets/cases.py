@@ -122,11 +122,10 @@ def _fields_of(row: Row, own_names: Mapping[str, str]) -> tuple[dict[str, Any], 
     values = {}
     for field, candidates in found.items():
         paths = list(candidates)
-        if len(paths) > 1 and field == "context":
-            paths.sort(key=lambda path: FIELDS["context"].index(plain_name(path)))
-        elif len(paths) > 1 and field == "id":
+        if len(paths) > 1 and field in ("context", "id"):
+            names = FIELDS[field]
             # A LangSmith experiment names the run and the example: only that stays the same.
-            paths.sort(key=lambda path: -FIELDS["id"].index(plain_name(path)))
+            paths.sort(key=lambda path: names.index(plain_name(path)), reverse=field == "id")
         elif any(candidates[path] != candidates[paths[0]] for path in paths[1:]):
             raise fault(
                 row.where,

@@ -25,16 +25,9 @@ LABEL_FIELDS: dict[str, tuple[str, ...]] = {
 """Each field of a labelled claim with the names it goes by; the first that is there counts."""
 
 _LABELS: dict[str, tuple[bool, Verdict | None]] = {
-    "1": (True, "SUPPORTED"),
-    "true": (True, "SUPPORTED"),
-    "supported": (True, "SUPPORTED"),
-    "supports": (True, "SUPPORTED"),
-    "0": (False, None),
-    "false": (False, None),
-    "not_supported": (False, None),
-    "unsupported": (False, None),
-    "contradicted": (False, "CONTRADICTED"),
-    "refutes": (False, "CONTRADICTED"),
+    **dict.fromkeys(("1", "true", "supported", "supports"), (True, "SUPPORTED")),
+    **dict.fromkeys(("0", "false", "not_supported", "unsupported"), (False, None)),
+    **dict.fromkeys(("contradicted", "refutes"), (False, "CONTRADICTED")),
     "not_enough_info": (False, "NOT_ENOUGH_INFO"),
 }
 

@@ -288,8 +288,6 @@ def _shown(listed: Any) -> list[Passage]:
 
 def _owners(texts: Sequence[str], found: Sequence[Passage]) -> list[Passage | None]:
     """For each text, the retrieved document that it was made from."""
-    if len(texts) == len(found) and all(p.text in t for p, t in zip(found, texts, strict=True)):
-        return list(found)
     left = list(found)
     owners: list[Passage | None] = []
     for text in texts:

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, model_validator
 
 from ragaliq.errors import ConfigurationError
 
@@ -75,14 +75,10 @@ def read_mapping(path: Path) -> tuple[SpanRule, ...]:
     listed = held.pop("span", None)
     if held or not isinstance(listed, list) or not listed:
         raise ConfigurationError(f"{path}: write each rule as [[span]], and nothing else")
-    rules = []
-    for number, each in enumerate(listed, start=1):
-        try:
-            rules.append(SpanRule.model_validate(each))
-        except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(map(str, first["loc"]))
-            raise ConfigurationError(
-                f"{path}, span {number}{f', {place}' if place else ''}: {first['msg']}"
-            ) from None
-    return tuple(rules)
+    try:
+        return tuple(TypeAdapter(list[SpanRule]).validate_python(listed))
+    except ValidationError as error:
+        first = error.errors()[0]
+        number, *names = first["loc"]
+        place = ", ".join([f"span {int(number) + 1}", *map(str, names)])
+        raise ConfigurationError(f"{path}, {place}: {first['msg']}") from None
