@@ -1,12 +1,11 @@
 """Documents of which a trace shows only the ids: their texts are fetched."""
 
 import asyncio
-import json
 import logging
 import threading
 
 import pytest
-from hand_written import ANSWER, QUESTION, TEXTS, chain, documents, io, retriever, span
+from hand_written import ANSWER, QUESTION, ROOT, TEXTS, chain, documents, genai, io, retriever, span
 from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
 from opentelemetry.sdk.trace import TracerProvider
@@ -32,53 +31,43 @@ def fetch(ids):
     return {each: STORE[each] for each in ids if each in STORE}
 
 
-def genai(root, ids=("d0", "d1")):
-    found = json.dumps([{"id": each, "score": 0.5} for each in ids])
-    held = {"gen_ai.operation.name": "retrieval", "gen_ai.retrieval.documents": found}
-    return [span(parent=root, at=(10, 20), attributes=held)]
+def named_by_genai(*ids):
+    found = [{"id": each, "score": 0.5} for each in ids]
+    return genai("retrieval", at=(10, 20), retrieval__documents=found)
 
 
-def openinference(root):
-    found = {f"retrieval.documents.{n}.document.id": each for n, each in enumerate(STORE)}
-    return [span("RETRIEVER", parent=root, at=(10, 20), attributes=found)]
+def searched(**more):
+    return span("RETRIEVER", parent=ROOT, at=(10, 20), **more)
 
 
-def redacted(root):
-    held = openinference(root)[0].attributes
-    hidden = {f"retrieval.documents.{n}.document.content": "__REDACTED__" for n in range(2)}
-    return [span(parent=root, at=(10, 20), attributes={**held, **hidden})]
-
-
-def openllmetry(root):
-    hits = [
-        SpanEvent(name="db.query.result", attributes={"db.query.result.id": each}) for each in STORE
-    ]
-    return [span(parent=root, at=(10, 20), attributes={"db.system": "chroma"}, events=tuple(hits))]
-
-
-def reranked(root):
-    """The reranker chose one of two; the other is no context."""
-    chosen = {
-        "reranker.input_documents.0.document.id": "d0",
-        "reranker.input_documents.1.document.id": "d1",
-        "reranker.output_documents.0.document.id": "d0",
-    }
-    return [*openinference(root), span("RERANKER", parent=root, at=(21, 25), attributes=chosen)]
+IDS = {f"retrieval.documents.{n}.document.id": each for n, each in enumerate(STORE)}
+HIDDEN = {f"retrieval.documents.{n}.document.content": "__REDACTED__" for n in range(2)}
+HITS = [SpanEvent("db.query.result", {"db.query.result.id": each}) for each in STORE]
+STORED = {"attributes": {"db.system": "chroma"}, "events": tuple(HITS)}
+CHOSEN = {
+    "reranker.input_documents.0.document.id": "d0",
+    "reranker.input_documents.1.document.id": "d1",
+    "reranker.output_documents.0.document.id": "d0",
+}
+RERANKED = [
+    searched(attributes=IDS),
+    span("RERANKER", parent=ROOT, at=(21, 25), attributes=CHOSEN),
+]
 
 
 @pytest.mark.parametrize(
     ("search", "expected"),
     [
-        (genai, ["d0", "d1"]),
-        (openinference, ["d0", "d1"]),
-        (redacted, ["d0", "d1"]),
-        (openllmetry, ["d0", "d1"]),
-        (reranked, ["d0"]),
+        ([named_by_genai("d0", "d1")], ["d0", "d1"]),
+        ([searched(attributes=IDS)], ["d0", "d1"]),
+        ([searched(attributes=IDS | HIDDEN)], ["d0", "d1"]),
+        ([span(parent=ROOT, at=(10, 20), **STORED)], ["d0", "d1"]),
+        (RERANKED, ["d0"]),
     ],
+    ids=["GenAI", "OpenInference", "redacted", "OpenLLMetry", "reranked"],
 )
 def test_the_texts_of_documents_that_are_only_named(search, expected):
-    root = chain()
-    spans = [root, *search(root)]
+    spans = [chain(), *search]
     (hidden,) = cases_of_trace(spans)
     assert hidden.reason == "content_hidden"
     asked = []
@@ -90,17 +79,15 @@ def test_the_texts_of_documents_that_are_only_named(search, expected):
 
 
 def test_texts_that_the_trace_shows_are_not_fetched():
-    root = chain()
     asked = []
-    (found,) = cases_of_trace([root, retriever(root)], resolve=asked.append)
+    (found,) = cases_of_trace([chain(), retriever()], resolve=asked.append)
     assert found.log is not None
     assert not found.log.sources.has_fetched_texts
     assert asked == []
 
 
 def test_a_context_of_which_a_part_stays_unknown_is_not_judged():
-    root = chain()
-    (found,) = cases_of_trace([root, *genai(root, ("d0", "gone"))], resolve=fetch)
+    (found,) = cases_of_trace([chain(), named_by_genai("d0", "gone")], resolve=fetch)
     assert found.reason == "content_hidden"
 
 
@@ -123,8 +110,7 @@ def test_a_function_that_fails_has_a_reason_of_its_own(resolve, logged, caplog, 
     monkeypatch.setattr(
         "ragaliq.traces.cases._COMPLAINTS", Complaints(logging.getLogger("ragaliq"))
     )
-    root = chain()
-    (found,) = cases_of_trace([root, *genai(root)], resolve=resolve)
+    (found,) = cases_of_trace([chain(), named_by_genai("d0", "d1")], resolve=resolve)
     assert found.reason == "texts_not_fetched"
     assert logged in caplog.text
     assert "secret" not in caplog.text
@@ -192,37 +178,32 @@ def test_live_they_are_fetched_where_blocking_does_no_harm_and_never_leave(sink)
     assert "Confidential" not in str(emitted)
 
 
-def test_a_flush_does_not_wait_for_ever_for_texts(monkeypatch):
+def test_a_flush_does_not_wait_for_ever_for_texts(monkeypatch, following):
     monkeypatch.setattr("ragaliq.live.span_processor._READING_SECONDS", 0.1)
     answered = threading.Event()
-    monitor, provider = Monitor(judge="local"), TracerProvider()
-    hanging = RagaliqSpanProcessor(monitor, resolve=lambda ids: answered.wait(30) and {})
-    provider.add_span_processor(hanging)
-    ask(provider)
-    assert not monitor.flush(0.1)
-    assert monitor.stats().pending == 1
+    each = following(resolve=lambda ids: answered.wait(30) and {})
+    ask(each.app.provider)
+    assert not each.monitor.flush(0.1)
+    assert each.monitor.stats().pending == 1
     answered.set()
-    assert monitor.flush(30)
-    assert monitor.stats().incomplete == {"content_hidden": 1}
-    monitor.close(5)
+    assert each.monitor.flush(30)
+    assert each.monitor.stats().incomplete == {"content_hidden": 1}
 
 
 @pytest.mark.parametrize("error", [SystemExit, asyncio.CancelledError])
-def test_a_function_that_ends_its_thread_costs_its_run_only(error):
+def test_a_function_that_ends_its_thread_costs_its_run_only(error, following):
     def store(ids):
         if asked():
             raise error
         return {f"doc-{n}": text for n, text in enumerate(TEXTS)}
 
     asked = iter([True, False]).__next__
-    monitor, provider = Monitor(judge="local"), TracerProvider()
-    provider.add_span_processor(RagaliqSpanProcessor(monitor, resolve=store))
+    each = following(resolve=store)
     for _ in range(2):
-        ask(provider)
-        assert monitor.flush(30)
-    assert monitor.stats().outcomes == {"incomplete_run": 1, "evaluated": 1}
-    assert monitor.stats().incomplete == {"internal_error": 1}
-    monitor.close(5)
+        ask(each.app.provider)
+        assert each.monitor.flush(30)
+    assert each.monitor.stats().outcomes == {"incomplete_run": 1, "evaluated": 1}
+    assert each.monitor.stats().incomplete == {"internal_error": 1}
 
 
 def test_a_file_asks_for_each_text_once(written):
