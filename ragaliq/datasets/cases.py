@@ -80,8 +80,9 @@ def _values(data: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
     """Every value with its path and its plain name, nested ones included."""
     for key, value in data.items():
         name = str(key).strip()
-        nested = _nested(plain_name(name), value)
-        if plain_name(name) == "outputs" and (nested == {} or is_absent(value)):
+        plain = plain_name(name)
+        nested = _nested(plain, value) if plain in _NESTED else None
+        if plain == "outputs" and (nested == {} or is_absent(value)):
             yield name, "output", None  # of a run that failed, as LangSmith writes it
         elif nested is not None:
             for inner, held in nested.items():
@@ -91,10 +92,10 @@ def _values(data: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
 
 
 def _nested(name: str, value: Any) -> Mapping[Any, Any] | None:
-    """What a column with this plain name holds under names, if it does."""
-    if name not in _NESTED or not isinstance(value, str):
-        return value if name in _NESTED and isinstance(value, Mapping) else None
-    read = _written(value, None)
+    """What an input or output with this plain name holds under names, if it does."""
+    if isinstance(value, Mapping):
+        return value
+    read = _written(value, None) if isinstance(value, str) else None
     if not isinstance(read, Mapping):
         return None
     # The answer may be JSON itself.
