@@ -251,7 +251,7 @@ def search(query=QUESTION):
     return genai("retrieval", at=FIRST, **found)
 
 
-def rewriting_before_and_suggestions_after():
+def rewriting_before_and_suggestions_and_a_grade_after():
     follow_ups = f"Suggest questions after: {REPLY}"
     return [
         request(),
@@ -259,6 +259,7 @@ def rewriting_before_and_suggestions_after():
         search("refund duration"),
         chat(),
         chat("Be brief.", follow_ups, "How do I return a bicycle?", at=(50, 60)),
+        chat(f"Documents: {' '.join(TEXTS)}", f"Is it grounded? {REPLY}", "yes", at=(70, 80)),
     ]
 
 
@@ -278,7 +279,7 @@ WAYS = [
     strands,
     google_s_contents,
     documents_given_to_an_inner_step,
-    rewriting_before_and_suggestions_after,
+    rewriting_before_and_suggestions_and_a_grade_after,
     an_operation_that_the_convention_does_not_have_yet,
 ]
 
