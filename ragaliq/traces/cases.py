@@ -153,14 +153,12 @@ def cases_of_trace(
         forest = forest_of(listed, mapping)
     except Exception as error:  # noqa: BLE001 - spans are anybody's
         return [_unreadable([Step(span=listed[0], kind=Kind.NONE)], error)]
-    for is_loose, runs in ((False, forest.runs), (True, forest.loose)):
-        for steps in runs:
-            fetching: Fetching = "no" if resolve is None else _fetch_texts(steps, resolve)
-            try:
-                run = _Run(steps, attribute_names, is_loose=is_loose, fetching=fetching)
-                found.append(run.case())
-            except Exception as error:  # noqa: BLE001 - as above
-                found.append(_unreadable(steps, error))
+    for steps in forest.runs:
+        fetching: Fetching = "no" if resolve is None else _fetch_texts(steps, resolve)
+        try:
+            found.append(_Run(steps, attribute_names, fetching).case())
+        except Exception as error:  # noqa: BLE001 - as above
+            found.append(_unreadable(steps, error))
     if forest.knotted:
         knot = Step(span=forest.knotted[0], kind=Kind.NONE)
         found.append(_traced([knot], reason="malformed"))
@@ -229,18 +227,13 @@ class _Run:
     """Reads one run, whose first step may be only what the others are in, such as a request."""
 
     def __init__(
-        self,
-        steps: Sequence[Step],
-        attribute_names: AttributeNames,
-        *,
-        is_loose: bool,
-        fetching: Fetching,
+        self, steps: Sequence[Step], attribute_names: AttributeNames, fetching: Fetching
     ) -> None:
         self._steps = steps
         self._root = root = steps[0]
         _adopt_content(root)
         self._names = attribute_names
-        self._is_loose = is_loose
+        self._is_loose = root.kind is Kind.NONE
         self._fetching = fetching
         self._is_llama_index = root.span.scope == LLAMA_INDEX_SCOPE
         says = root.inputs is not None or root.outputs is not None
@@ -330,7 +323,7 @@ class _Run:
         if self._is_llama_index:
             return llama_index.answer_of(self._steps)
         outputs = self._fresh(self._root.outputs)
-        found = None if self._is_loose else READER.answer(outputs)
+        found = READER.answer(outputs)
         if found is not None or READER.document_list(outputs):
             return found
         model = self._last_model() if self._is_langchain else self._answering()
@@ -435,7 +428,7 @@ class _Run:
     def _has_searched(self, log: RunLog) -> bool:
         """Whether anything was looked for at all."""
         # A chain of LangChain's counts as RAG with no context, as its handler says.
-        is_chain = self._is_langchain and self._root.children and not self._is_loose
+        is_chain = self._is_langchain and self._root.children
         is_llama_rag = self._is_llama_index and llama_index.is_rag(self._steps)
         says_so = log.has_retrieved or log.passages is not None
         return bool(says_so or is_chain or is_llama_rag or log.found.passages)

@@ -55,14 +55,13 @@ class Forest(NamedTuple):
     """What a trace holds.
 
     Attributes:
-        runs: The steps of each run, its first before all others.
-        loose: Retrievers, models and tools that are in no chain: those of one request together,
-            below its span, or below the first of them where that span is missing.
+        runs: The steps of each run, its first before all others. Retrievers, models and tools that
+            are in no chain are one run in each request, below its span, or below the first of them
+            where that is missing; the first step is of kind `NONE` then.
         knotted: Spans that are each other's parents.
     """
 
     runs: list[list[Step]]
-    loose: list[list[Step]]
     knotted: list[TraceSpan]
 
 
@@ -122,7 +121,7 @@ def forest_of(spans: Iterable[TraceSpan], mapping: Sequence[SpanRule] = ()) -> F
                 place = _Place(step, place)
                 places.append(place)
             todo += [(child, place) for child in reversed(step.children)]
-    return Forest(runs, _gathered(places), [kept[key] for key in kept if key in knotted])
+    return Forest([*runs, *_gathered(places)], [kept[key] for key in kept if key in knotted])
 
 
 def _gathered(places: Sequence[_Place]) -> list[list[Step]]:
