@@ -7,9 +7,13 @@ import inspect
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    asynccontextmanager,
+    nullcontext,
+)
+from typing import TYPE_CHECKING, Any
 
 from ragaliq.telemetry.providers import force_flush
 
@@ -48,7 +52,7 @@ def lifespan(
     return both
 
 
-class Capture:
+class Capture(AbstractContextManager["Capture"], AbstractAsyncContextManager["Capture"]):
     """Waits, when the block is left, until every run is evaluated and its telemetry is sent.
 
     A context manager, synchronous and asynchronous; leaving it never raises and hides no error of
@@ -68,26 +72,10 @@ class Capture:
         self._monitor, self._timeout, self._providers = monitor, timeout, list(providers)
         self.complete: bool | None = None
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._send()
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         # Exporters block; the handler's loop may have other requests to answer meanwhile.
         await asyncio.to_thread(self._send)
 

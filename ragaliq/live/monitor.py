@@ -7,7 +7,6 @@ import logging
 import os
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from types import TracebackType
 from typing import Any, Literal, NoReturn, Self, TypedDict, Unpack, overload
 from uuid import UUID, uuid4
 
@@ -539,12 +538,7 @@ class Monitor:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     # Monitors are handed around inside chains, which frameworks copy: a copy is the same monitor.

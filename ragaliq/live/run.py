@@ -11,7 +11,7 @@ import threading
 import time
 from collections import OrderedDict
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from ragaliq._private import is_loop_running
@@ -43,7 +43,7 @@ _KEPT = 1000
 _KEPT_BYTES = 64 * 2**20
 
 
-@dataclass(init=False, eq=False, repr=False, slots=True, weakref_slot=True)
+@dataclass(eq=False, repr=False, slots=True, weakref_slot=True)
 class OpenRun:
     """One run of the application, from its start to its outcome.
 
@@ -52,53 +52,42 @@ class OpenRun:
     request or `submit` was interrupted, is counted `abandoned`.
 
     Attributes:
-        run_id: The run's id as text.
-        pipeline: The name that it was begun under.
+        engine: Queues it.
         tally: Where it is counted.
-        is_pending: Whether it was counted and has no outcome yet.
+        run_id: The run's id as text.
         decision: What its sampling number is compared with.
+        pipeline: The name that it was begun under.
+        framework: What ran it.
         receipt: Where somebody waits for the result; None where nobody does.
+        is_pending: Whether it was counted and has no outcome yet.
         case, target, size, choice, priority: Of a submitted run: the case and the span it is
             about, the bytes its texts take, why it is evaluated, and its place in the queue.
         is_done: Whether the worker will not touch it any more.
     """
 
-    run_id: str
-    pipeline: str
+    engine: Engine
     tally: Tally
-    is_pending: bool
+    run_id: str
     decision: Decision
-    receipt: Receipt | None
-    case: RAGTestCase | RunLog
-    target: SpanTarget | None
-    session_id: str | None
-    response_id: str | None
-    ended_at: float
-    size: int
-    choice: Choice
-    priority: int
-    is_done: bool
-    _engine: Engine
-    _framework: Framework
-    _ended: threading.Lock
+    _: KW_ONLY
+    pipeline: str = ""
+    framework: Framework = ""
+    receipt: Receipt | None = None
+    is_pending: bool = field(init=False, default=False)
+    is_done: bool = field(init=False, default=False)
+    case: RAGTestCase | RunLog = field(init=False)
+    target: SpanTarget | None = field(init=False)
+    session_id: str | None = field(init=False)
+    response_id: str | None = field(init=False)
+    ended_at: float = field(init=False)
+    size: int = field(init=False)
+    choice: Choice = field(init=False)
+    priority: int = field(init=False)
+    # A lock whose only acquisition is the end: atomic, and cheaper than a guarded flag.
+    _ended: threading.Lock = field(init=False, default_factory=threading.Lock)
 
-    def __init__(
-        self,
-        engine: Engine,
-        tally: Tally,
-        run_id: str,
-        decision: Decision,
-        *,
-        pipeline: str = "",
-        framework: Framework = "",
-        receipt: Receipt | None = None,
-    ) -> None:
-        self.is_pending = self.is_done = False
-        self._engine, self.tally, self.run_id, self.decision = engine, tally, run_id, decision
-        self.pipeline, self._framework, self.receipt = pipeline, framework, receipt
-        # A lock whose only acquisition is the end: atomic, and cheaper than a guarded flag.
-        self._ended = threading.Lock()
-        tally.begin(self)
+    def __post_init__(self) -> None:
+        self.tally.begin(self)
 
     def __del__(self) -> None:
         # What a forked child lets go of runs on in its parent, one of whose threads may have held
@@ -145,7 +134,7 @@ class OpenRun:
             )
             self.end("incomplete_run", "internal_error")
             return False
-        engine = self._engine
+        engine = self.engine
         inline = engine.inline if self.receipt is None else None
         try:
             self.case, self.size, self.target = case, case.size, target
@@ -194,7 +183,7 @@ class OpenRun:
         return RunInfo(
             run_id=self.run_id,
             pipeline=self.pipeline,
-            framework=self._framework,
+            framework=self.framework,
             target=self.target,
             sampling_probability=self.choice.probability,
             sampling_reason=self.choice.reason,
@@ -204,7 +193,7 @@ class OpenRun:
             session_id=self.session_id,
             response_id=self.response_id,
             ended_at=self.ended_at,
-            release=service_version(self._engine.emitter.options),
+            release=service_version(self.engine.emitter.options),
         )
 
 
