@@ -18,96 +18,113 @@ PROGRAMS = {
 _READY_WITHIN = 60.0
 
 
-class RedisServer:
-    """A server on a free port that can be killed, frozen and started again on the same data.
+class _Server:
+    """A server on a free port that can be killed and started again on the same data.
 
     Args:
-        folder: Where it keeps its append-only file and its log.
+        folder: Where it keeps its data and its log.
+    """
+
+    hello = answer = b""
+
+    def __init__(self, folder: Path) -> None:
+        self.port, self._folder = _free_port(), folder
+        self._environment: dict[str, str] | None = None
+        self._prepare()
+        self.start()
+
+    def _prepare(self) -> None:
+        """Write what it reads at its start."""
+
+    def _command(self) -> list[str]:
+        raise NotImplementedError
+
+    def start(self) -> None:
+        with (self._folder / "server.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                self._command(),
+                env=self._environment,
+                cwd=self._folder,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        _wait_for(self.port, self.hello, self.answer, self._folder)
+
+    def kill(self) -> None:
+        """End it as a crash would; `start` brings it back with what it had confirmed."""
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+
+    close = kill
+
+
+class RedisServer(_Server):
+    """Can be frozen as well.
+
+    Args:
+        folder: See above.
         *options: Further options of redis-server.
     """
 
+    # Until its data are loaded it answers -LOADING.
+    hello, answer = b"PING\r\n", b"+PONG"
+
     def __init__(self, folder: Path, *options: str) -> None:
-        self.port = _free_port()
-        self._folder, self._options = folder, options
-        self._process: subprocess.Popen[bytes] | None = None
-        self.start()
+        self._options = options
+        super().__init__(folder)
 
     def url(self, database: int = 0) -> str:
         return f"redis://127.0.0.1:{self.port}/{database}"
 
-    def start(self) -> None:
-        with (self._folder / "redis.log").open("ab") as log:
-            self._process = subprocess.Popen(
-                [
-                    *[str(PROGRAMS["redis"]), "--port", str(self.port), "--bind", "127.0.0.1"],
-                    *["--dir", str(self._folder), "--save", "", "--appendonly", "yes"],
-                    # What a killed process had written is the system's to keep; only a machine
-                    # that fails would lose it.
-                    *["--appendfsync", "no", *self._options],
-                ],
-                stdout=log,
-                stderr=log,
-            )
-        self._wait_until_it_answers()
-
-    def kill(self) -> None:
-        """End it as a crash would; `start` brings it back with what it had confirmed."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
+    def _command(self) -> list[str]:
+        return [
+            *[str(PROGRAMS["redis"]), "--port", str(self.port), "--bind", "127.0.0.1"],
+            *["--dir", str(self._folder), "--save", "", "--appendonly", "yes"],
+            # What a killed process had written is the system's to keep; only a machine that fails
+            # would lose it.
+            *["--appendfsync", "no", *self._options],
+        ]
 
     def freeze(self) -> None:
         """Keep its connections open and answer nothing."""
-        self._signal(signal.SIGSTOP)
+        self._process.send_signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        self._signal(signal.SIGCONT)
-
-    def _signal(self, number: signal.Signals) -> None:
-        if self._process is not None and self._process.poll() is None:
-            os.kill(self._process.pid, number)
-
-    def _wait_until_it_answers(self) -> None:
-        # Until its data are loaded it answers -LOADING.
-        _wait_for(self.port, b"PING\r\n", b"+PONG", self._folder)
+        self._process.send_signal(signal.SIGCONT)
 
 
-class NatsServer:
-    """A JetStream server that can be killed and started again on the same data."""
+class NatsServer(_Server):
+    """With JetStream."""
 
-    def __init__(self, folder: Path) -> None:
-        self.port, self._folder = _free_port(), folder
-        self._process: subprocess.Popen[bytes] | None = None
-        (folder / "nats.conf").write_text(
-            f'listen: "127.0.0.1:{self.port}"\njetstream {{ store_dir: "{folder}/data" }}\n'
-        )
-        self.start()
+    answer = b"INFO"
 
     def url(self) -> str:
         return f"nats://127.0.0.1:{self.port}"
 
-    def start(self) -> None:
-        with (self._folder / "nats.log").open("ab") as log:
-            self._process = subprocess.Popen(
-                [str(PROGRAMS["nats"]), "-c", str(self._folder / "nats.conf")],
-                stdout=log,
-                stderr=log,
-            )
-        _wait_for(self.port, b"", b"INFO", self._folder)
+    def _prepare(self) -> None:
+        (self._folder / "nats.conf").write_text(
+            f'listen: "127.0.0.1:{self.port}"\njetstream {{ store_dir: "{self._folder}/data" }}\n'
+        )
 
-    def kill(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
+    def _command(self) -> list[str]:
+        return [str(PROGRAMS["nats"]), "-c", str(self._folder / "nats.conf")]
 
 
-class RabbitServer:
-    """A RabbitMQ node, with a port mapper of its own, that can be killed and started again."""
+class RabbitServer(_Server):
+    """A node with a port mapper of its own."""
 
-    def __init__(self, folder: Path) -> None:
-        self.port, self._folder = _free_port(), folder
-        self._process: subprocess.Popen[bytes] | None = None
-        self._mapper: subprocess.Popen[bytes] | None = None
+    hello, answer = b"AMQP\x00\x00\x09\x01", b"\x01"
+
+    def url(self) -> str:
+        return f"amqp://guest:guest@127.0.0.1:{self.port}/"
+
+    def _command(self) -> list[str]:
+        return ["/usr/lib/rabbitmq/bin/rabbitmq-server"]
+
+    def _prepare(self) -> None:
+        folder = self._folder
         (folder / "plugins").write_text("[].")
         (folder / "rabbit.conf").write_text("disk_free_limit.absolute = 1MB\n")
         mapper = str(_free_port())
@@ -133,33 +150,11 @@ class RabbitServer:
         self._mapper = subprocess.Popen(
             ["epmd", "-address", "127.0.0.1", "-port", mapper], env=self._environment
         )
-        self.start()
-
-    def url(self) -> str:
-        return f"amqp://guest:guest@127.0.0.1:{self.port}/"
-
-    def start(self) -> None:
-        with (self._folder / "rabbit.log").open("ab") as log:
-            self._process = subprocess.Popen(
-                ["/usr/lib/rabbitmq/bin/rabbitmq-server"],
-                env=self._environment,
-                cwd=self._folder,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-        _wait_for(self.port, b"AMQP\x00\x00\x09\x01", b"\x01", self._folder)
-
-    def kill(self) -> None:
-        if self._process is not None and self._process.poll() is None:
-            os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
 
     def close(self) -> None:
         self.kill()
-        if self._mapper is not None:
-            self._mapper.kill()
-            self._mapper.wait()
+        self._mapper.kill()
+        self._mapper.wait()
 
 
 def _wait_for(port: int, question: bytes, answer: bytes, folder: Path) -> None:

@@ -40,7 +40,6 @@ def _server(kind, tmp_path):
 def redis_server(tmp_path):
     server = _server("redis", tmp_path)
     yield server
-    server.thaw()
     server.kill()
 
 
@@ -50,7 +49,7 @@ def broker(request, tmp_path):
     server = _server(request.param, tmp_path)
     server.kind = request.param
     yield server
-    getattr(server, "close", server.kill)()
+    server.close()
 
 
 @pytest.fixture

@@ -26,6 +26,7 @@ GOOD = RAGTestCase(query="q", context=["Alpha is one."], response="Alpha is one.
 BAD = RAGTestCase(query="q", context=["Alpha is one."], response=f"Alpha is one. {SECRET} is two.")
 NO_CONTEXT = RAGTestCase(query="q", context=[], response="Alpha is one.")
 BOTH = pytest.mark.parametrize("mode", ["sync", "async"])
+OTHERWISE = pytest.mark.parametrize("otherwise", ["pass", "fallback", "raise"])
 
 
 @pytest.fixture
@@ -45,6 +46,13 @@ def guard_of():
 
 def check(guard, case, mode="sync"):
     return guard.check(case) if mode == "sync" else asyncio.run(guard.acheck(case))
+
+
+def step_of(guard, result):
+    try:
+        return guard.step(result)
+    except GuardRejected:
+        return "raise"
 
 
 @BOTH
@@ -84,19 +92,13 @@ def test_a_metric_where_less_is_better_is_held_to_its_threshold_the_other_way_ro
 
 
 @pytest.mark.parametrize("policy", [ScoringPolicy.LIVE, ScoringPolicy.PROMPTFOO])
-@pytest.mark.parametrize(
-    ("on_failure", "step"), [("pass", "pass"), ("fallback", "fallback"), ("raise", None)]
-)
-def test_a_judges_failure_is_not_a_low_score(guard_of, on_failure, step, policy):
+@OTHERWISE
+def test_a_judges_failure_is_not_a_low_score(guard_of, otherwise, policy):
     judge = ScriptedJudge(failures={"extract_statements": JudgeRefusalError("no")})
-    guard = guard_of(judge=judge, on_failure=on_failure, action="annotate", policy=policy)
+    guard = guard_of(judge=judge, on_failure=otherwise, action="annotate", policy=policy)
     result = check(guard, BAD)
     assert result.decision == "failed"
-    if step is None:
-        with pytest.raises(GuardRejected):
-            guard.step(result)
-    else:
-        assert guard.step(result) == step
+    assert step_of(guard, result) == otherwise
 
 
 def test_a_measured_failure_counts_beside_a_judges_failure(guard_of):
@@ -114,11 +116,9 @@ def test_an_undefined_score_says_nothing_about_the_answer(guard_of):
 
 
 @BOTH
-@pytest.mark.parametrize(
-    ("on_timeout", "step"), [("pass", "pass"), ("fallback", "fallback"), ("raise", None)]
-)
+@OTHERWISE
 def test_at_the_limit_it_does_as_told_and_the_run_is_counted_in_the_background(
-    guard_of, on_timeout, step, mode
+    guard_of, otherwise, mode
 ):
     release = threading.Event()
 
@@ -127,14 +127,10 @@ def test_at_the_limit_it_does_as_told_and_the_run_is_counted_in_the_background(
             await asyncio.to_thread(release.wait, 30)
             return await super().extract_statements(query, response)
 
-    guard = guard_of(judge=Waiting(), timeout=0.01, on_timeout=on_timeout)
+    guard = guard_of(judge=Waiting(), timeout=0.01, on_timeout=otherwise)
     result = check(guard, BAD, mode)
     assert result.decision == "timeout"
-    if step is None:
-        with pytest.raises(GuardRejected):
-            guard.step(result)
-    else:
-        assert guard.step(result) == step
+    assert step_of(guard, result) == otherwise
     release.set()
     assert guard.monitor.flush(5.0)
     assert guard.monitor.stats().outcomes == {"evaluated": 1}
@@ -208,6 +204,7 @@ def test_a_copy_is_the_same_guard(guard_of):
         {"on_failure": "retry"},
         {"on_no_context": "skip"},
         {"timeout": 0},
+        {"timeout": "10 s"},
         {"max_retries": -1},
         {"thresholds": {"relevance": 0.5}},
         {"thresholds": {"faithfulness": 1.5}},

@@ -11,13 +11,10 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 
 from ragaliq import (
-    Budget,
     ConfigurationError,
     FaithfulnessEvaluator,
-    Guard,
     Monitor,
     OnCondition,
-    OnFeedback,
     RAGTestCase,
     Sampling,
     is_suppressed,
@@ -261,12 +258,3 @@ class TestEnvironment:
         with pytest.raises(ConfigurationError, match=r"got 'redis://\.\.\.'") as refused:
             Monitor()
         assert "hunter2" not in str(refused.value)
-
-
-def test_a_wrong_setting_of_a_part_is_named():
-    with pytest.raises(ConfigurationError, match="tokens_per_hour"):
-        Budget(tokens_per_hour="5")
-    with pytest.raises(ConfigurationError, match="OnFeedback: hold"):
-        OnFeedback(hold="1 h")
-    with pytest.raises(ConfigurationError, match="Guard: timeout"):
-        Guard(judge="local", timeout="10 s")

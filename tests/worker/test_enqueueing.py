@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 
 import pytest
 
@@ -215,17 +214,3 @@ async def test_a_worker_that_exports_is_not_warned_that_results_go_nowhere(
     with pytest.raises(BrokerUnavailableError):
         await worker.run_worker(WorkerSettings(judge="local"), broker, grace=0.0)
     assert "nowhere" not in caplog.text
-
-
-def test_a_forked_child_hands_over_its_own_runs_only(enqueueing):
-    executor = Recorder()
-    monitor = enqueueing(executor)
-    monitor.submit(CASE)
-    assert monitor.flush(5.0)
-    child = os.fork()
-    if child == 0:
-        monitor.submit(CASE)
-        done = monitor.flush(5.0) and monitor.stats().outcomes == {"enqueued": 1}
-        os._exit(0 if done else 1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert monitor.stats().outcomes == {"enqueued": 1}
