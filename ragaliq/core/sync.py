@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
-from contextvars import copy_context
+from contextvars import Context, copy_context
 from functools import wraps
 from queue import SimpleQueue
 from typing import Any, ParamSpec, TypeVar
@@ -97,7 +97,8 @@ class LoopThread(_DaemonThread):
         """
         with self._lock:
             if self.running is None:
-                loop = asyncio.new_event_loop()
+                # In no context: a loop keeps the one that it is made in, which may be a request's.
+                loop = Context().run(asyncio.new_event_loop)
                 try:
                     self._start(_run_loop, loop)
                 except RuntimeError:

@@ -168,7 +168,7 @@ class Engine:
         if run.receipt is None and self.inline is not None:
             self.inline.expect(run)
         if choice.reason == "requested" and self.is_own_thread:
-            # Every lane may be waiting for a callback like this one: queued, it would never start.
+            # Every run at the judge may wait for such a callback: queued, it would never start.
             asyncio.run_coroutine_threadsafe(self._judge(run), self._thread.loop())
             return True
         displaced: list[OpenRun] | None = None
@@ -179,8 +179,8 @@ class Engine:
                 loop = self._thread.loop()
                 displaced = self._queue.put(run)
                 # Where enough runs are being judged, the end of one begins the next.
-                is_idle = not self._is_woken and len(self._working) < self._concurrency
-                if displaced is not None and is_idle:
+                has_room = not self._is_woken and len(self._working) < self._concurrency
+                if displaced is not None and has_room:
                     if self._reporter is not None:
                         self._reporter.prepare()
                     # Not in the request's context: with a framework's callbacks in it, what the
@@ -208,10 +208,11 @@ class Engine:
                     loop = self._thread.loop()
                 except RuntimeError:
                     return False
-                # Weak, or the timer would keep a forgotten monitor's thread for so long.
+                # Weak, and in no context, or the timer would keep a forgotten monitor's thread, and
+                # what the request holds, for so long.
                 sweep = weakref.WeakMethod(self._sweep)
                 loop.call_soon_threadsafe(
-                    loop.call_later, delay, lambda: (now := sweep()) and now()
+                    loop.call_later, delay, lambda: (now := sweep()) and now(), context=Context()
                 )
                 self._next_sweep = at
             self._sweepables.add(sweepable)

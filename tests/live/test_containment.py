@@ -184,7 +184,7 @@ def test_a_monitor_nobody_holds_any_more_leaves_no_thread(case):
     started = set(threading.enumerate()) - before
     (worker,) = (thread for thread in started if thread.name == "ragaliq-worker")
     del monitor
-    while worker.is_alive():  # the lane that did the work may still be about to end
+    while worker.is_alive():  # the task that did the work may still be about to end
         gc.collect()
         worker.join(0.01)
 

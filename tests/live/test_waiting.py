@@ -5,6 +5,7 @@ import gc
 import os
 import threading
 import weakref
+from contextvars import ContextVar, copy_context
 
 import pytest
 
@@ -311,6 +312,23 @@ def test_a_timer_keeps_neither_follower_nor_thread():
     for thread in set(threading.enumerate()) - before:
         thread.join(5.0)
         assert not thread.is_alive()
+
+
+def test_a_run_and_a_timer_keep_nothing_of_the_request_that_asks_for_them(monitor_of, case):
+    class Request:
+        """What the context of a request holds."""
+
+    def ask():
+        variable.set(Request())
+        assert monitor.sweep_later(600.0, follower)
+        assert monitor.submit(case)
+        return weakref.ref(variable.get())
+
+    monitor, follower, variable = monitor_of(), Follower(), ContextVar("request")
+    gone = copy_context().run(ask)
+    assert monitor.flush(5.0)
+    gc.collect()
+    assert gone() is None
 
 
 @pytest.mark.parametrize("options", [{"enabled": False}, {}])
