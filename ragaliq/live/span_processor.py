@@ -10,7 +10,7 @@ import time
 from collections import deque
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import lru_cache
 from sys import getsizeof
 
 from opentelemetry import context as otel_context
@@ -398,9 +398,10 @@ class RagaliqSpanProcessor(SpanProcessor):
         """Read each unit when its grace is over, or somebody waits for it, until none is left."""
         while self._due:
             unit = self._due[0]
-            left = unit.ended + self._grace - time.monotonic()
+            due = unit.ended + self._grace
             with self._asked:
-                self._asked.wait_for(partial(self._is_wanted, unit), left)
+                while unit.ended > self._asked_at and (left := due - time.monotonic()) > 0:
+                    self._asked.wait(left)
             try:
                 if self._close(unit):
                     self._read(unit)
@@ -408,9 +409,6 @@ class RagaliqSpanProcessor(SpanProcessor):
                 with self._asked:
                     self._due.popleft()  # only now: a flush waits for what is there
                     self._asked.notify_all()
-
-    def _is_wanted(self, unit: _Unit) -> bool:
-        return unit.ended <= self._asked_at
 
     def _read(self, unit: _Unit) -> None:
         """Make cases of a unit's spans, and end its ticket; never raises."""
