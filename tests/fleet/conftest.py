@@ -2,13 +2,16 @@
 
 import os
 import sys
+from contextlib import AsyncExitStack
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from ragaliq import BrokerExecutor, Monitor
+from ragaliq import BrokerExecutor, Budget, Monitor, RateLimits
 from ragaliq.cli.app import run
+from ragaliq.scoring.limits.budget import BudgetLedger
+from ragaliq.scoring.limits.rate_limits import Turns
 
 HERE = Path(__file__).parent
 if str(HERE) not in sys.path:
@@ -41,6 +44,34 @@ def redis_server(tmp_path):
     server = _server("redis", tmp_path)
     yield server
     server.kill()
+
+
+@pytest.fixture
+async def budget_of(redis_server):
+    """Makes budgets that share the storage, each as of a process of its own; closes them."""
+    async with AsyncExitStack() as stack:
+
+        def build(*, hour=3600.0, pause=0.02, **limits):
+            shared = Budget(**{"storage": redis_server.url(), "local_share": 0.5} | limits)
+            made = BudgetLedger(shared, hour=hour, pause=pause)
+            stack.push_async_callback(made.aclose)
+            return made
+
+        yield build
+
+
+@pytest.fixture
+async def turns_of(redis_server):
+    """The same for rates."""
+    async with AsyncExitStack() as stack:
+
+        def build(**limits):
+            shared = RateLimits(**{"storage": redis_server.url(), "local_share": 0.25} | limits)
+            made = Turns(shared, pause=0.02)
+            stack.push_async_callback(made.aclose)
+            return made
+
+        yield build
 
 
 @pytest.fixture(params=["redis", "nats", "rabbitmq"])

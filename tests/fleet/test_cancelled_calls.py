@@ -6,9 +6,7 @@ import asyncio
 
 import pytest
 
-from ragaliq import Budget, JudgeUsage, RateLimits
-from ragaliq.scoring.limits.budget import BudgetLedger
-from ragaliq.scoring.limits.rate_limits import Turns
+from ragaliq import JudgeUsage
 
 MOMENTS = range(40)
 
@@ -26,15 +24,14 @@ async def given_up(work, moment):
     return task.cancelled()
 
 
-async def test_a_call_that_waits_for_its_turn_can_be_given_up_at_any_moment(redis_server):
-    turns = Turns(RateLimits(requests_per_minute=1, storage=redis_server.url()))
+async def test_a_call_that_waits_for_its_turn_can_be_given_up_at_any_moment(turns_of):
+    turns = turns_of(requests_per_minute=1, local_share=1.0)
     await turns.take(0)
     assert all([await given_up(turns.take(0), moment) for moment in MOMENTS])
-    await turns.aclose()
 
 
-async def test_calls_whose_deadlines_end_together_all_end(redis_server):
-    turns = Turns(RateLimits(requests_per_minute=1, storage=redis_server.url()))
+async def test_calls_whose_deadlines_end_together_all_end(turns_of):
+    turns = turns_of(requests_per_minute=1, local_share=1.0)
     await turns.take(0)
 
     async def call():
@@ -48,12 +45,10 @@ async def test_calls_whose_deadlines_end_together_all_end(redis_server):
             each.cancel()
         assert not waiting
         assert {type(each.exception()) for each in done} == {TimeoutError}
-    await turns.aclose()
 
 
-async def test_nothing_stays_set_aside_for_a_run_that_was_given_up(redis_server):
-    limits = Budget(tokens_per_hour=100_000, storage=redis_server.url())
-    budget = BudgetLedger(limits)
+async def test_nothing_stays_set_aside_for_a_run_that_was_given_up(budget_of):
+    budget = budget_of(tokens_per_hour=100_000)
     first = await budget.reserve()
     budget.settle(first, JudgeUsage(requests=1, input_tokens=100))
     for moment in MOMENTS:
@@ -61,7 +56,6 @@ async def test_nothing_stays_set_aside_for_a_run_that_was_given_up(redis_server)
     await asyncio.sleep(0.2)
     line = budget.lines()["tokens_per_hour"]
     assert (line.spent, line.reserved) == (100, 0)
-    await budget.aclose()
 
 
 async def reserve_and_return(budget):

@@ -6,8 +6,7 @@ import asyncio
 
 import pytest
 
-from ragaliq import Budget, JudgeUsage
-from ragaliq.scoring.limits.budget import BudgetLedger
+from ragaliq import JudgeUsage
 
 
 def cost(usd=None, tokens=0):
@@ -19,20 +18,6 @@ async def told(budget):
     await budget._shared._ask()
 
 
-@pytest.fixture
-async def member(redis_server):
-    members = []
-
-    def make(hour=3600.0, **limits):
-        limits = {"storage": redis_server.url(), "local_share": 0.5, **limits}
-        members.append(BudgetLedger(Budget(**limits), hour=hour, pause=0.02))
-        return members[-1]
-
-    yield make
-    for each in members:
-        await each.aclose()
-
-
 async def spend(budget, usage):
     reserved = await budget.reserve()
     if reserved is not None:
@@ -41,8 +26,8 @@ async def spend(budget, usage):
     return reserved is not None
 
 
-async def test_what_one_process_spends_is_not_left_for_another(member):
-    one, other = member(usd_per_hour=1.0), member(usd_per_hour=1.0)
+async def test_what_one_process_spends_is_not_left_for_another(budget_of):
+    one, other = budget_of(usd_per_hour=1.0), budget_of(usd_per_hour=1.0)
     assert [await spend(b, cost(0.3)) for b in (one, other, one, other, one)] == [
         *[True, True, True],
         *[False, False],
@@ -52,15 +37,15 @@ async def test_what_one_process_spends_is_not_left_for_another(member):
     assert line.left == pytest.approx(0.1)
 
 
-async def test_what_is_set_aside_in_one_process_is_not_left_for_another(member):
-    one, other = member(usd_per_hour=1.0), member(usd_per_hour=1.0)
+async def test_what_is_set_aside_in_one_process_is_not_left_for_another(budget_of):
+    one, other = budget_of(usd_per_hour=1.0), budget_of(usd_per_hour=1.0)
     await spend(one, cost(0.4))
     await spend(other, cost(0.4))
     assert await one.reserve() is None
 
 
-async def test_many_at_once_go_over_by_no_more_than_what_was_not_set_aside(member):
-    members = [member(tokens_per_hour=10_000) for _ in range(4)]
+async def test_many_at_once_go_over_by_no_more_than_what_was_not_set_aside(budget_of):
+    members = [budget_of(tokens_per_hour=10_000) for _ in range(4)]
     await spend(members[0], cost(tokens=100))
 
     async def work(budget):
@@ -77,8 +62,8 @@ async def test_many_at_once_go_over_by_no_more_than_what_was_not_set_aside(membe
 
 
 @pytest.mark.parametrize("turns", [0, 1, 2, 5])
-async def test_what_was_spent_just_before_the_end_is_delivered(member, turns):
-    one, other = member(tokens_per_hour=1000), member(tokens_per_hour=1000)
+async def test_what_was_spent_just_before_the_end_is_delivered(budget_of, turns):
+    one, other = budget_of(tokens_per_hour=1000), budget_of(tokens_per_hour=1000)
     one.settle(await one.reserve(), cost(tokens=300))
     for _ in range(turns):
         await asyncio.sleep(0.01)
@@ -87,30 +72,30 @@ async def test_what_was_spent_just_before_the_end_is_delivered(member, turns):
     assert other.lines()["tokens_per_hour"].spent == 300
 
 
-async def test_what_was_spent_leaves_the_window_when_it_is_old(member):
-    budget = member(tokens_per_hour=100, hour=0.6)
+async def test_what_was_spent_leaves_the_window_when_it_is_old(budget_of):
+    budget = budget_of(tokens_per_hour=100, hour=0.6)
     assert await spend(budget, cost(tokens=100))
     assert not await spend(budget, cost(tokens=1))
     await asyncio.sleep(0.65)
     assert await spend(budget, cost(tokens=1))
 
 
-async def test_budgets_of_other_names_are_counted_apart(member):
-    assert await spend(member(tokens_per_hour=100, name="a"), cost(tokens=100))
-    assert await spend(member(tokens_per_hour=100, name="b"), cost(tokens=100))
-    assert not await spend(member(tokens_per_hour=100, name="a"), cost(tokens=100))
+async def test_budgets_of_other_names_are_counted_apart(budget_of):
+    assert await spend(budget_of(tokens_per_hour=100, name="a"), cost(tokens=100))
+    assert await spend(budget_of(tokens_per_hour=100, name="b"), cost(tokens=100))
+    assert not await spend(budget_of(tokens_per_hour=100, name="a"), cost(tokens=100))
 
 
-async def test_without_any_known_price_the_limit_of_the_fleet_counts_as_used_up(member, caplog):
-    one, other = member(usd_per_hour=1.0), member(usd_per_hour=1.0)
+async def test_without_any_known_price_the_limit_of_the_fleet_counts_as_used_up(budget_of, caplog):
+    one, other = budget_of(usd_per_hour=1.0), budget_of(usd_per_hour=1.0)
     assert await spend(one, cost(None))
     assert not await spend(other, cost(0.1))
     assert other.lines()["usd_per_hour"].left == 0
     assert "limit tokens instead" in caplog.text
 
 
-async def test_runs_in_flight_when_the_storage_is_lost_are_charged_once(member, redis_server):
-    budget = member(tokens_per_day=100_000)
+async def test_runs_in_flight_when_the_storage_is_lost_are_charged_once(budget_of, redis_server):
+    budget = budget_of(tokens_per_day=100_000)
     assert await spend(budget, cost(tokens=4_000))
     in_flight = [await budget.reserve() for _ in range(5)]
     redis_server.kill()

@@ -11,8 +11,6 @@ import pytest
 from redis import Redis
 
 from ragaliq import Budget, JudgeUsage, Monitor, RAGTestCase, RateLimits
-from ragaliq.scoring.limits.budget import BudgetLedger
-from ragaliq.scoring.limits.rate_limits import Turns
 from ragaliq.testing import ScriptedJudge
 
 CASE = RAGTestCase(query="q", context=["c"], response="r")
@@ -42,30 +40,24 @@ async def granted(turns, calls, *, used=0, within=0.3):
     return given
 
 
-def turns_of(url, **limits):
-    return Turns(RateLimits(storage=url, local_share=0.25, **limits), pause=0.02)
-
-
 @pytest.mark.parametrize("trouble", ["kill", "freeze"])
-async def test_calls_keep_to_the_local_share_and_come_back(redis_server, caplog, trouble):
-    turns = turns_of(redis_server.url(), requests_per_minute=20)
+async def test_calls_keep_to_the_local_share_and_come_back(turns_of, redis_server, caplog, trouble):
+    turns = turns_of(requests_per_minute=20)
     getattr(redis_server, trouble)()
     assert await granted(turns, 10, within=1.3) == 5
     assert turns.storage == "unavailable"
     redis_server.start() if trouble == "kill" else redis_server.thaw()
     await state_becomes(turns, "shared")
     # The five are known to the fleet now.
-    other = turns_of(redis_server.url(), requests_per_minute=20)
+    other = turns_of(requests_per_minute=20)
     given = await granted(other, 30)
     # A call that a frozen server took note of when it went on may be counted beside them.
     assert given == 15 if trouble == "kill" else 14 <= given <= 15
     assert caplog.text.count("is unavailable") == caplog.text.count("default is back") == 1
-    await turns.aclose()
-    await other.aclose()
 
 
-async def test_what_the_fleet_had_used_is_not_used_again_by_the_shares(redis_server):
-    fleet = [turns_of(redis_server.url(), requests_per_minute=20) for _ in range(4)]
+async def test_what_the_fleet_had_used_is_not_used_again_by_the_shares(turns_of, redis_server):
+    fleet = [turns_of(requests_per_minute=20) for _ in range(4)]
     assert await granted(fleet[0], 9) == 9
     assert [await granted(turns, 1) for turns in fleet] == [1] * 4
     redis_server.kill()
@@ -73,12 +65,10 @@ async def test_what_the_fleet_had_used_is_not_used_again_by_the_shares(redis_ser
     given = [await granted(turns, 3) for turns in fleet]
     assert min(given) == 1
     assert sum(given) <= 7
-    for turns in fleet:
-        await turns.aclose()
 
 
-async def test_tokens_that_were_not_used_are_given_back_to_the_fleet(redis_server):
-    one, other = (turns_of(redis_server.url(), tokens_per_minute=1000) for _ in range(2))
+async def test_tokens_that_were_not_used_are_given_back_to_the_fleet(turns_of):
+    one, other = (turns_of(tokens_per_minute=1000) for _ in range(2))
     first = await one.take(600)
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(other.take(600), 0.05)
@@ -88,21 +78,20 @@ async def test_tokens_that_were_not_used_are_given_back_to_the_fleet(redis_serve
     other.used(turn, tokens(1500))
     await asyncio.sleep(0.1)
     assert other._shared.used(0) == 1600
-    await one.aclose()
-    await other.aclose()
 
 
-async def test_of_two_limits_both_are_taken_or_none(redis_server):
-    turns = turns_of(redis_server.url(), requests_per_minute=10, tokens_per_minute=100)
+async def test_of_two_limits_both_are_taken_or_none(turns_of):
+    turns = turns_of(requests_per_minute=10, tokens_per_minute=100)
     await turns.take(90)
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(turns.take(90), 0.05)
     assert [turns._shared.used(number) for number in (0, 1)] == [1, 90]
-    await turns.aclose()
 
 
-async def test_a_server_that_lost_its_data_is_told_again_what_each_process_used(redis_server):
-    fleet = [turns_of(redis_server.url(), requests_per_minute=20) for _ in range(4)]
+async def test_a_server_that_lost_its_data_is_told_again_what_each_process_used(
+    turns_of, redis_server
+):
+    fleet = [turns_of(requests_per_minute=20) for _ in range(4)]
     assert [await granted(turns, 4) for turns in fleet] == [4] * 4
     with Redis.from_url(redis_server.url()) as client:
         client.flushall()
@@ -111,13 +100,12 @@ async def test_a_server_that_lost_its_data_is_told_again_what_each_process_used(
     assert [await granted(turns, 1) for turns in fleet] == [1] * 4
     assert sum([await granted(turns, 1) for turns in fleet]) == 0
     assert {turns.storage for turns in fleet} == {"shared"}
-    for turns in fleet:
-        await turns.aclose()
 
 
-async def test_what_is_told_again_is_counted_once_however_many_calls_notice_it(redis_server):
-    limits = Budget(tokens_per_hour=10_000, storage=redis_server.url())
-    budget = BudgetLedger(limits)
+async def test_what_is_told_again_is_counted_once_however_many_calls_notice_it(
+    budget_of, redis_server
+):
+    budget = budget_of(tokens_per_hour=10_000, local_share=1.0, pause=1.0)
     for _ in range(3):
         budget.settle(await budget.reserve(), tokens(100))
     redis_server.kill()
@@ -129,12 +117,10 @@ async def test_what_is_told_again_is_counted_once_however_many_calls_notice_it(r
     budget.settle(await budget.reserve(), tokens(0))
     line = budget.lines()["tokens_per_hour"]
     assert (line.spent, line.reserved, line.scope) == (1100, 0, "shared")
-    await budget.aclose()
 
 
-async def test_what_was_spent_while_the_storage_was_away_is_added(redis_server):
-    limits = Budget(tokens_per_hour=1000, storage=redis_server.url(), local_share=0.5)
-    budget, other = BudgetLedger(limits, pause=0.02), BudgetLedger(limits, pause=0.02)
+async def test_what_was_spent_while_the_storage_was_away_is_added(budget_of, redis_server):
+    budget, other = (budget_of(tokens_per_hour=1000) for _ in range(2))
     before = await budget.reserve()
     redis_server.kill()
     budget.settle(before, tokens(100))
@@ -150,13 +136,12 @@ async def test_what_was_spent_while_the_storage_was_away_is_added(redis_server):
     await other.reserve()
     line = other.lines()["tokens_per_hour"]
     assert (line.scope, line.limit, line.spent) == ("shared", 1000, 400)
-    await budget.aclose()
-    await other.aclose()
 
 
-async def test_a_frozen_storage_costs_one_call_a_moment_and_the_others_nothing(redis_server):
-    limits = Budget(tokens_per_hour=10_000, storage=redis_server.url(), local_share=1.0)
-    budget = BudgetLedger(limits, pause=0.02)
+async def test_a_frozen_storage_costs_one_call_a_moment_and_the_others_nothing(
+    budget_of, redis_server
+):
+    budget = budget_of(tokens_per_hour=10_000, local_share=1.0)
     redis_server.freeze()
     began = time.monotonic()
     for _ in range(50):
@@ -166,14 +151,12 @@ async def test_a_frozen_storage_costs_one_call_a_moment_and_the_others_nothing(r
     await state_becomes(budget, "shared")
     assert budget.lines()["tokens_per_hour"].spent == 50
     assert budget.lines()["tokens_per_hour"].reserved == 0
-    await budget.aclose()
 
 
 async def test_runs_that_find_the_storage_frozen_together_do_not_wait_one_after_another(
-    redis_server,
+    budget_of, redis_server
 ):
-    limits = Budget(tokens_per_hour=10_000, storage=redis_server.url(), local_share=1.0)
-    budget = BudgetLedger(limits, pause=60.0)
+    budget = budget_of(tokens_per_hour=10_000, local_share=1.0, pause=60.0)
     first = await budget.reserve()
     redis_server.freeze()
     budget.settle(first, tokens(1))
@@ -181,16 +164,16 @@ async def test_runs_that_find_the_storage_frozen_together_do_not_wait_one_after_
     reserved = await asyncio.gather(*(budget.reserve() for _ in range(8)))
     assert all(reservation is not None for reservation in reserved)
     assert time.monotonic() - began < 2.5  # all of them wait the same second
-    await budget.aclose()
 
 
-async def test_a_wrong_password_is_an_absence_and_is_not_logged(redis_server, caplog):
+async def test_a_wrong_password_is_an_absence_and_is_not_logged(turns_of, redis_server, caplog):
     with Redis.from_url(redis_server.url()) as client:
         client.config_set("requirepass", "right")
-    turns = turns_of(f"redis://:secret@127.0.0.1:{redis_server.port}/0", requests_per_minute=4)
+    turns = turns_of(
+        requests_per_minute=4, storage=f"redis://:secret@127.0.0.1:{redis_server.port}/0"
+    )
     assert await granted(turns, 3) == 1
     assert turns.storage == "unavailable"
-    await turns.aclose()
     assert "is unavailable" in caplog.text
     assert "secret" not in caplog.text
 
