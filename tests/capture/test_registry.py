@@ -2,14 +2,8 @@
 
 import pytest
 
+from hand_clock import Clock
 from ragaliq.capture import RunRegistry
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self):
-        return self.now
 
 
 class Run:

@@ -9,6 +9,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from hand_clock import Clock
 from ragaliq import (
     Budget,
     BudgetExceeded,
@@ -27,13 +28,6 @@ from ragaliq.scoring.limits.protection import Limits
 from ragaliq.scoring.scorer import Scorer
 from ragaliq.telemetry.emit import TelemetryOptions
 from ragaliq.testing import ScriptedJudge
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self):
-        return self.now
 
 
 def circuit(**options):

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hand_clock import Clock
 from ragaliq import Budget, ConfigurationError, JudgeAPIError, JudgeUsage
 from ragaliq.scoring.limits.budget import BudgetLedger
 from ragaliq.scoring.limits.windows import SLOTS, Window
@@ -14,15 +15,8 @@ from ragaliq.testing import ScriptedJudge
 HOUR, DAY = 3600.0, 86_400.0
 
 
-class Clock:
-    now = 1_000_000.0
-
-    def __call__(self):
-        return self.now
-
-
 def ledger(**limits):
-    clock = Clock()
+    clock = Clock(1_000_000.0)
     return BudgetLedger(Budget(**limits), clock=clock), clock
 
 

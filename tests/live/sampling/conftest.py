@@ -2,6 +2,7 @@
 
 import pytest
 
+from hand_clock import Clock
 from ragaliq import Passage, Sampling
 from ragaliq.live.run import OpenRun
 from ragaliq.live.sampler import Sampler
@@ -9,14 +10,6 @@ from ragaliq.live.stats import Tally
 from ragaliq.telemetry.content import ContentPolicy
 from ragaliq.telemetry.emit import Emitter
 from run_logs import ended_run
-
-
-class Clock:
-    def __init__(self):
-        self.now = 0.0
-
-    def __call__(self):
-        return self.now
 
 
 class RecordingEngine:

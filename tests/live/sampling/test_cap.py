@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hand_clock import Clock
 from ragaliq import Sampling
 from ragaliq.live.sampler import RateCap
 
@@ -13,13 +14,6 @@ ARRIVALS = st.lists(
     st.tuples(st.floats(0, 30), st.floats(0.001, 1)),  # seconds since the one before, its chance
     max_size=200,
 )
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self):
-        return self.now
 
 
 @given(per_minute=st.integers(1, 100), arrivals=ARRIVALS)
