@@ -17,7 +17,7 @@ from ragaliq.errors import (
     JudgeResponseError,
     JudgeTimeoutError,
 )
-from ragaliq.judges.clients import check_address
+from ragaliq.judges.clients import check_address, token_count
 from ragaliq.judges.entailment.models import Pair, Scores, Support
 from ragaliq.judges.entailment.presets import Preset
 
@@ -66,11 +66,11 @@ class ServedScorer:
     def score(self, pairs: Sequence[Pair]) -> Scores:
         """Ask about each pair; several at the same time, each context first once."""
         first = {context: i for i, (context, _) in reversed(list(enumerate(pairs)))}
-        leading = set(first.values())
+        leading = sorted(first.values())
+        others = [i for i in range(len(pairs)) if i not in leading]
         found: dict[int, tuple[Support, JudgeUsage]] = {}
-        with ThreadPoolExecutor(max_workers=min(_AT_ONCE, max(1, len(pairs)))) as pool:
-            for group in (leading, set(range(len(pairs))) - leading):
-                places = sorted(group)
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            for places in (leading, others):
                 found |= zip(places, pool.map(lambda i: self._ask(*pairs[i]), places), strict=True)
         supports = [found[i][0] for i in range(len(pairs))]
         return Scores(supports, sum((usage for _, usage in found.values()), JudgeUsage()))
@@ -140,8 +140,8 @@ class ServedScorer:
         said_yes = chances["yes"] / total
         spent = reply.get("usage") or {}
         usage = JudgeUsage(
-            input_tokens=int(spent.get("prompt_tokens") or 0),
-            output_tokens=int(spent.get("completion_tokens") or 0),
+            input_tokens=token_count(spent.get("prompt_tokens")),
+            output_tokens=token_count(spent.get("completion_tokens")),
             requests=1,
             cost_usd=None,
         )
