@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Self
 from ragaliq.core.checks import require_positive
 from ragaliq.core.results import JudgeUsage, Verdict
 from ragaliq.errors import ConfigurationError, JudgeAPIError, JudgeError
-from ragaliq.judges.base import ClaimVerdict, VerdictsResult, digest_of
+from ragaliq.judges.base import ClaimVerdict, VerdictsResult, digest_of, spent_before
 from ragaliq.judges.entailment.loading import ModelChoice
 from ragaliq.judges.entailment.models import ClaimScorer, Pair, Support, TokenScorer
 from ragaliq.judges.entailment.presets import PRESETS, Preset, passages_prompt
@@ -323,7 +323,8 @@ def _decide_pairs(
     def read(wanted: Sequence[tuple[int, int]]) -> None:
         nonlocal usage
         if wanted:
-            scores = scorer.score([(windows[window].text, claims[i]) for i, window in wanted])
+            with spent_before(usage):
+                scores = scorer.score([(windows[window].text, claims[i]) for i, window in wanted])
             found.update(zip(wanted, scores.supports, strict=True))
             usage += scores.usage
 

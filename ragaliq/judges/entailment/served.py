@@ -64,16 +64,29 @@ class ServedScorer:
         return self.count("".join(each["content"] for each in asked["messages"])) + 300
 
     def score(self, pairs: Sequence[Pair]) -> Scores:
-        """Ask about each pair; several at the same time, each context first once."""
+        """Ask about each pair; several at the same time, each context first once.
+
+        Raises:
+            JudgeError: A request failed; what the others cost is in its `usage`.
+        """
         first = {context: i for i, (context, _) in reversed(list(enumerate(pairs)))}
         leading = sorted(first.values())
         others = [i for i in range(len(pairs)) if i not in leading]
-        found: dict[int, tuple[Support, JudgeUsage]] = {}
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            for places in (leading, others):
-                found |= zip(places, pool.map(lambda i: self._ask(*pairs[i]), places), strict=True)
-        supports = [found[i][0] for i in range(len(pairs))]
-        return Scores(supports, sum((usage for _, usage in found.values()), JudgeUsage()))
+        supports: dict[int, Support] = {}
+        paid: list[JudgeUsage] = []
+
+        def ask(i: int) -> None:
+            supports[i], usage = self._ask(*pairs[i])
+            paid.append(usage)
+
+        try:
+            with ThreadPoolExecutor(_AT_ONCE) as pool:
+                for places in (leading, others):
+                    list(pool.map(ask, places))
+        except JudgeError as error:
+            error.usage = sum(paid, JudgeUsage())
+            raise
+        return Scores([supports[i] for i in range(len(pairs))], sum(paid, JudgeUsage()))
 
     def fingerprint(self) -> str:
         """The model's name and how it is asked: what is behind the server cannot be seen."""

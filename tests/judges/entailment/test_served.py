@@ -137,6 +137,19 @@ async def test_a_server_that_cannot_say_is_a_failure_and_no_verdict(
         await absent.verify_claim("A.", CONTEXT)
 
 
+async def test_what_other_requests_cost_is_counted_where_one_fails(server, monkeypatch):
+    reply = server.reply
+
+    def fail_on_one(method, path, body):
+        return (500, {}) if "Claim 3." in str(body) else reply(method, path, body)
+
+    monkeypatch.setattr(server, "reply", fail_on_one)
+    judge = EntailmentJudge("bespoke-minicheck-7b", base_url=server.url)
+    with pytest.raises(JudgeAPIError) as raised:
+        await judge.verify_claims([f"Claim {i}." for i in range(4)], CONTEXT)
+    assert (raised.value.usage.requests, raised.value.usage.input_tokens) == (3, 27)
+
+
 def test_a_licence_that_forbids_commercial_use_is_said(caplog):
     EntailmentJudge("paladin-mini", base_url="http://127.0.0.1:9/v1")
     assert not caplog.records
