@@ -11,6 +11,7 @@ claim, which errs on the visible side.
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 from ragaliq.judges.language.sentences import split_sentences
 
@@ -268,7 +269,9 @@ _CONTRASTS = re.compile(
 """Words after which an answer may begin all the same: "I do not know the year, but ..."."""
 
 
-# The questions asked of a sentence.
+# What kind of sentence it is.
+
+Kind = Literal["statement", "question", "refusal", "courtesy"]
 
 _LONGEST = 600  # characters; no sentence that only declines is longer
 _MOST_SENTENCES = 40  # no refusal goes on for longer
@@ -313,24 +316,44 @@ def is_refusal(text: str) -> bool:
     # Longer answers are no refusals: looking at the beginning is enough to tell.
     spans = split_sentences(text[: _LONGEST * _MOST_SENTENCES])
     sentences = [text[start:end] for start, end in spans]
-    if len(sentences) > _MOST_SENTENCES or not any(map(declines, sentences)):
+    if len(sentences) > _MOST_SENTENCES:
         return False
-    return all(
-        declines(sentence) or is_question(sentence) or _COURTESY.search(plain(sentence))
-        for sentence in sentences
+    kinds = list(map(kind_of, sentences))
+    return "refusal" in kinds and all(
+        kind != "statement" or _COURTESY.search(plain(sentence))
+        for kind, sentence in zip(kinds, sentences, strict=True)
     )
 
 
-def declines(sentence: str) -> bool:
-    """Whether one sentence declines to answer and says nothing else."""
+def kind_of(sentence: str) -> Kind:
+    """What one sentence does.
+
+    A `refusal` declines to answer and says nothing else; a `question` asserts nothing as "...,
+    isn't it?" does; a `courtesy` greets, thanks, apologises or offers help, without a digit.
+    Anything else is a `statement`.
+    """
     said = plain(sentence)
-    if len(sentence) > _LONGEST or not refuses(said):
-        return False
-    for part in (part.strip(" ,.;:，、。") for part in _CONTRASTS.split(said)):
-        is_word = len(part.split()) <= 1 and (part.isascii() or len(part) <= _SHORT)
-        if not (is_word or refuses(part) or _COURTESY.search(part)):
-            return False
-    return True
+    if (
+        len(sentence) <= _LONGEST
+        and refuses(said)
+        and all(map(_adds_nothing, _CONTRASTS.split(said)))
+    ):
+        return "refusal"
+    asks = _ASKS.search(sentence[-20:])
+    if (
+        asks
+        and (asks.group()[0] != ";" or _GREEK.search(sentence))
+        and not any(map(_ASSERTS_BY_ASKING.search, (sentence[:40], sentence[-40:])))
+    ):
+        return "question"
+    return "courtesy" if _SMALL_TALK.search(said) and not _DIGIT.search(said) else "statement"
+
+
+def _adds_nothing(part: str) -> bool:
+    """Whether a part of a sentence that declines declines too, or is a word or a courtesy."""
+    part = part.strip(" ,.;:，、。")
+    is_word = len(part.split()) <= 1 and (part.isascii() or len(part) <= _SHORT)
+    return is_word or refuses(part) or _COURTESY.search(part) is not None
 
 
 def refuses(said: str) -> bool:
@@ -343,20 +366,6 @@ def refuses(said: str) -> bool:
                     return True
                 break
     return False
-
-
-def is_small_talk(sentence: str) -> bool:
-    """Whether a sentence greets, thanks, apologises or offers help; one with a digit never does."""
-    said = plain(sentence)
-    return not _DIGIT.search(said) and _SMALL_TALK.search(said) is not None
-
-
-def is_question(sentence: str) -> bool:
-    """Whether a sentence asks, and asserts nothing by it as "..., isn't it?" does."""
-    match = _ASKS.search(sentence[-20:])
-    if match is None or any(map(_ASSERTS_BY_ASKING.search, (sentence[:40], sentence[-40:]))):
-        return False
-    return match.group()[0] != ";" or _GREEK.search(sentence) is not None
 
 
 def plain(sentence: str) -> str:

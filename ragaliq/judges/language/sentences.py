@@ -7,7 +7,7 @@ finds out which rules apply, keeps the ranges exact, and bounds the work on host
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import sentencex
@@ -70,6 +70,7 @@ _LINE = re.compile(r"[^\n\r\u2028\u2029\x0b\x0c\x85]+")
 _ENDS_SENTENCE = re.compile(r"[.!?:;。！？।։؟…][\"'”’»)\]*_]*\s*$")
 _CITATIONS = re.compile(r"\s*(?:\[[\d\s,;^–-]{1,20}\]|【[^】]{1,20}】)+")
 _SAYS = re.compile(r"[^\W_]")
+_TEXT = re.compile(r"\S(?:.*\S)?", re.DOTALL)  # without the white space around it
 _LEADING_NUMBER = re.compile(r"(?:\d{1,3}|[A-Za-z])[.)]")
 _LONGEST_NUMBER = 4  # characters of it
 
@@ -127,25 +128,23 @@ def split_sentences(text: str, *, language: str | None = None) -> list[Span]:
     return spans
 
 
-def _blocks(text: str) -> Iterator[Span]:
+def _blocks(text: str) -> list[Span]:
     """Lines, joined where one is only wrapped."""
-    start, end = 0, 0
-    for match in _LINE.finditer(text):
-        line = match.group().lstrip()
-        if not line:
+    blocks: list[Span] = []
+    for line in _LINE.finditer(text):
+        if not (words := line.group().lstrip()):
             continue
+        start, end = blocks[-1] if blocks else (0, 0)
         is_wrapped = (
-            text[end : match.start()] in ("\n", "\r\n")
-            and line[0].islower()
+            text[end : line.start()] in ("\n", "\r\n")
+            and words[0].islower()
             and not _ENDS_SENTENCE.search(text[max(start, end - 12) : end])
         )
-        if end > start and not is_wrapped:
-            yield Span(start, end)
-        if end == start or not is_wrapped:
-            start = match.start()
-        end = match.end()
-    if end > start:
-        yield Span(start, end)
+        if blocks and is_wrapped:
+            blocks[-1] = Span(start, line.end())
+        else:
+            blocks.append(Span(*line.span()))
+    return blocks
 
 
 def _rejoin(text: str, start: int, sentences: Iterable[str]) -> list[Span]:
@@ -153,26 +152,17 @@ def _rejoin(text: str, start: int, sentences: Iterable[str]) -> list[Span]:
     spans: list[Span] = []
     for sentence in sentences:
         end = start + len(sentence)
-        last = spans[-1] if spans else Span(0, 0)
-        is_short = last.end - last.start <= _LONGEST_NUMBER
-        if spans and is_short and _LEADING_NUMBER.fullmatch(text, *last):
-            spans[-1] = _strip(text, last.start, end)
-        elif not spans:
-            spans.append(_strip(text, start, end))
-        else:
-            # Only what is added is looked at: a sentence that grows by many small parts is long.
-            if marker := _CITATIONS.match(text, start, end):
+        if spans:
+            last = spans[-1]
+            is_short = last.end - last.start <= _LONGEST_NUMBER
+            is_number = is_short and _LEADING_NUMBER.fullmatch(text, *last)
+            if not is_number and (marker := _CITATIONS.match(text, start, end)):
                 start = marker.end()
                 spans[-1] = Span(last.start, start)
-            if _SAYS.search(text, start, end):
-                spans.append(_strip(text, start, end))
-            elif rest := text[start:end].rstrip():  # a closing quotation mark, the end of emphasis
-                spans[-1] = Span(last.start, start + len(rest))
+            # Not the whole sentence is looked at: one that grows by many small parts is long.
+            if is_number or not _SAYS.search(text, start, end):  # or closes a quotation, emphasis
+                start = spans.pop().start
+        if found := _TEXT.search(text, start, end):
+            spans.append(Span(*found.span()))
         start = end
-    return [span for span in spans if span.end > span.start]
-
-
-def _strip(text: str, start: int, end: int) -> Span:
-    part = text[start:end].lstrip()
-    start = end - len(part)
-    return Span(start, start + len(part.rstrip()))
+    return spans

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ragaliq.judges.language.refusals import declines, is_question, is_small_talk
+from ragaliq.judges.language.refusals import kind_of
 from ragaliq.judges.language.sentences import Span, detect_language, split_sentences
 
 # The prose of an answer that may be Markdown.
@@ -26,21 +26,33 @@ class Block(NamedTuple):
         is_row: Whether it is a row of a table.
         is_title: Whether it is a heading, the head of a table or a footnote: a claim only where it
             asserts something.
+        may_go_on: Whether it may belong to the paragraph or list item of the line before.
     """
 
     span: Span
-    is_row: bool = False
-    is_title: bool = False
+    is_row: bool
+    is_title: bool
+    may_go_on: bool
 
 
-_LINE = re.compile(r"[^\n\r]+|\r\n|\n|\r")
-_FENCE = re.compile(r"\s{0,3}(?P<marks>`{3,}+|~{3,}+)(?P<info>[^`]*)")
-_OF_CODE = re.compile(r"[{}=;<>\\`]")
-_LETTER = re.compile(r"[^\W\d_]")
+_LINE = re.compile(r"([^\n\r]*)(?:\r\n?|\n|\Z)")
+# What ends code: the mark that began it, or a longer one, and nothing after it. In one pass: a
+# search for each of many fences takes hours.
+_CODE = re.compile(
+    r"(?<![^\n\r])[^\S\n\r]{0,3}(?P<fence>(?P<mark>[`~])(?P=mark){2,}+)[^`\n\r]*(?![^\n\r]).*?"
+    r"(?:(?<![^\n\r])[^\S\n\r]{0,3}(?P=fence)(?P=mark)*[^\S\n\r]*(?P<end>(?![^\n\r]))|\Z)",
+    re.DOTALL,
+)
+# A line that reads as a sentence and not as code is group 1.
+_SENTENCE_LINE = re.compile(
+    r"(?<![^\n\r])((?=[^\n\r]*[^\W\d_])[^{}=;<>\\`\n\r]*[.!?。！？।](?:['\")*_]|[^\S\n\r])*(?![^\n\r]))"
+    r"|[^\n\r]+"
+)
 _HEADING = re.compile(r"\s{0,3}#{1,6}(?:\s|$)")
 # "**Summary**" heads what follows; "**It grew.**" is a sentence.
 _BOLD_LINE = re.compile(r"(?:\*\*|__)[^*_]{0,119}[^*_.!?。！？](?:\*\*|__)\s*:?")
-_RULE = re.compile(r"(?:=+|-{2,}|(?:\*\s?){3,}|(?:_\s?){3,})")
+_UNDERLINE = re.compile(r"=+|-{2,}")
+_RULE = re.compile(rf"{_UNDERLINE.pattern}|(?:\*\s?){{3,}}|(?:_\s?){{3,}}")
 _TABLE_RULE = re.compile(r"\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)+\|?|\|\s*:?-+:?\s*\|")
 _MARKER = re.compile(r"\s*(?:(?:[-*+•‣◦–]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?|>+\s?)+")
 _NOTE = re.compile(r"\s{0,3}\[\^?[\w-]{1,20}\]:\s")
@@ -49,51 +61,28 @@ _NOTE = re.compile(r"\s{0,3}\[\^?[\w-]{1,20}\]:\s")
 def _blocks(text: str) -> Iterator[Block]:
     """The blocks of prose in `text`, in order; code and rules are skipped."""
     pending: Block | None = None
-    for line in _outside_code(text):
-        content = line.group() if line else ""
-        block = _block(content, line.start()) if line else None
-        if pending and _underlines(content.strip(), pending):
-            yield pending._replace(is_title=True)
-            pending = None
-        elif pending and block and _goes_on(content, block, pending):
-            pending = Block(Span(pending.span.start, block.span.end))
-        elif not (line and content in ("\n", "\r", "\r\n")):
-            if pending:
-                yield pending
-            pending = block
-        elif pending and text[line.start() - 1 : line.start()] in ("\n", "\r"):
+    for line in _LINE.finditer(_CODE.sub(_blanked, text)):
+        block = _block(line[1], line.start())
+        if pending:
+            underline = _TABLE_RULE if pending.is_row else _UNDERLINE
+            if underline.fullmatch(line[1].strip()):
+                pending = pending._replace(is_title=True)
+            elif block and block.may_go_on and not (pending.is_row or pending.is_title):
+                pending = pending._replace(span=Span(pending.span.start, block.span.end))
+                continue
             yield pending
-            pending = None
-    if pending:
-        yield pending
+        pending = block
 
 
-def _outside_code(text: str) -> Iterator[re.Match[str] | None]:
-    """Lines and line ends that are no code; None where code begins or ends."""
-    lines = list(_LINE.finditer(text))
-    fences = [_FENCE.fullmatch(line.group()) for line in lines]
-    # What ends code: the mark that began it, or a longer one, and nothing after it.
-    ends = [mark["marks"] if mark and not mark["info"].strip() else "" for mark in fences]
-    open_with, is_closed = "", False
-    for at, (line, mark) in enumerate(zip(lines, fences, strict=True)):
-        if mark:
-            if not open_with:
-                open_with = mark["marks"]
-                # An answer that was cut off, or forgot to close its code, may go on with prose.
-                # By position: a slice for each of many fences takes hours.
-                is_closed = any(ends[i].startswith(open_with) for i in range(at + 1, len(ends)))
-            elif ends[at].startswith(open_with):
-                open_with = ""
-            yield None
-        elif not open_with or (not is_closed and _is_sentence(line.group().strip())):
-            yield line
+def _blanked(code: re.Match[str]) -> str:
+    """Blanks in place of code, so that positions stay.
 
-
-def _is_sentence(line: str) -> bool:
-    """Whether a line reads as a sentence and not as code, after a fence that is never closed."""
-    said = line.rstrip("'\")*_")
-    ends = said.endswith((".", "!", "?", "。", "！", "？", "।"))
-    return ends and _LETTER.search(said) is not None and _OF_CODE.search(line) is None
+    An answer that was cut off, or forgot to close its code, may continue in prose: its sentences
+    stay.
+    """
+    if code["end"] is not None:
+        return " " * len(code[0])
+    return _SENTENCE_LINE.sub(lambda line: line[1] or " " * len(line[0]), code[0])
 
 
 def _block(content: str, offset: int) -> Block | None:
@@ -110,20 +99,8 @@ def _block(content: str, offset: int) -> Block | None:
         return None
     start = offset + content.index(text, start)
     is_title = title is not None or _BOLD_LINE.fullmatch(line) is not None
-    return Block(Span(start, start + len(text)), is_row, is_title)
-
-
-def _underlines(line: str, pending: Block) -> bool:
-    """Whether a line underlines the one before, as a heading or as the head of a table."""
-    if pending.is_row:
-        return _TABLE_RULE.fullmatch(line) is not None
-    return line[:1] in ("=", "-") and _RULE.fullmatch(line) is not None
-
-
-def _goes_on(content: str, block: Block, pending: Block) -> bool:
-    """Whether a line goes on with the paragraph before."""
-    apart = block.is_row or pending.is_row or block.is_title or pending.is_title
-    return not (apart or _MARKER.match(content))
+    may_go_on = not (marker or is_row or is_title)
+    return Block(Span(start, start + len(text)), is_row, is_title, may_go_on)
 
 
 # The claims in it.
@@ -133,7 +110,7 @@ _LINK = re.compile(r"!?\[([^\]]{0,200})\]\([^)]{0,500}\)")  # its group is what 
 _CITATION = re.compile(r"\[\^?\w{1,20}(?:[,;–-]\s?\w{1,20}){0,9}\]|【[^】]{1,40}】")
 _WORD = re.compile(r"\w+(?:['’]\w+)?")
 _POINTERS = frozenset(
-    ["", "read more", *"see source more link visit siehe quelle voir ver fuente".split()]
+    ["read more", *"see source more link visit siehe quelle voir ver fuente".split()]
 )
 _SOURCES = frozenset(
     "source sources reference references citation citations quelle quellen référence références "
@@ -169,12 +146,14 @@ def find_claims(answer: str) -> list[Span]:
     """Where the claims of an answer stand: ranges, in order, none of them empty."""
     language = detect_language(answer)
     claims: list[Span] = []
-    for (start, end), is_row, is_title in _blocks(answer):
+    for block in _blocks(answer):
+        start, end = block.span
         text = answer[start:end]
-        if is_title and not _asserts(text):
+        if block.is_title and not _asserts(text):
             continue
-        for sentence in [(0, len(text))] if is_row else split_sentences(text, language=language):
-            first, last = start + sentence[0], start + sentence[1]
+        whole = [Span(0, len(text))]
+        for sentence in whole if block.is_row else split_sentences(text, language=language):
+            first, last = start + sentence.start, start + sentence.end
             # "2. Paris grew." in a list. German writes ordinals so: "3. Oktober 1990".
             if language != "de" and (number := _ITEM.match(answer, first, last)):
                 first = number.end()
@@ -192,14 +171,14 @@ def _is_claim(sentence: str) -> bool:
         return any(map(_asserts, linked))
     if not _SAYS.search(around) or _LEADS_IN.search(sentence[-8:]):
         return False
-    return not (is_question(sentence) or is_small_talk(sentence) or declines(sentence))
+    return kind_of(sentence) == "statement"
 
 
 def _asserts(title: str) -> bool:
     """Whether a heading, a footnote or the text of a link says something, and not only of what."""
     text = _CITATION.sub("", _URL.sub("", _LINK.sub(r"\1", title)))
     words = _WORD.findall(text.lower().replace("’", "'"))
-    if not words or words[0] in _ASKING or is_question(text):
+    if not words or words[0] in _ASKING or kind_of(text) == "question":
         return False
     ends = text.rstrip(" *_\"'”’)").endswith((".", "!", "。", "！", "।"))
     return (ends and len(words) > 1) or not _VERBS.isdisjoint(words)

@@ -125,6 +125,7 @@ def test_what_can_be_checked_is_a_claim(sentence):
             ["Paris is the capital\nof France.", "It grew."],
         ),
         ("```python\nx = 1\nprint(x)\nParis is big.\nIt grew.", ["Paris is big.", "It grew."]),
+        ("```python\nParis is big.\nx = 1\nIt grew.", ["Paris is big.", "It grew."]),
         ("Paris is big.\n```\nThis is code.\n```\nIt grew.", ["Paris is big.", "It grew."]),
         ("```python\nThis is code.\n~~~\nStill code.\n```\nIt grew.", ["It grew."]),
         ("````\nThis is code.\n```\nStill code.\n````\nIt grew.", ["It grew."]),
