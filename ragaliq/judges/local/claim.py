@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ragaliq.judges.language.refusals import CONTEXT
 from ragaliq.judges.local.numbers import Number
@@ -26,36 +27,31 @@ _PAIR_SHARE = 0.5  # of the highest weight, for a pair of characters
 _SOFT_PAIR_SHARE = 0.15  # for a pair of Japanese syllable signs, which mostly is grammar
 
 
-class WordFrequencies:
+class WordFrequencies(NamedTuple):
     """Weights of words, from document counts.
 
     The weight of a word in `n` of `N` documents is `ln((N + 1) / (n + 0.5))` (Spärck Jones 1972,
     smoothed). A word never seen weighs the more the longer it is: in most languages the short
     words are the grammatical ones.
 
-    Args:
+    Attributes:
         documents: How many texts were counted, at least 1.
         counts: Documents by word, at least 1 each.
     """
 
-    def __init__(self, documents: int, counts: Mapping[str, int]) -> None:
-        self.highest = math.log((documents + 1) / 1.5)
-        self._weights = {
-            word: math.log((documents + 1) / (count + 0.5)) for word, count in counts.items()
-        }
+    documents: int
+    counts: Mapping[str, int]
 
     def weight(self, word: str) -> float:
-        """The weight of a stem, from 0 (grammatical) to `highest` (seen in one text at most)."""
-        if word in FUNCTION_WORDS:
-            return 0.0
-        known = self._weights.get(word)
-        if known is not None:
-            return known
+        """The weight of a stem, up to that of one seen in one text."""
+        weight = math.log((self.documents + 1) / (self.counts.get(word, 1) + 0.5))
+        if word in self.counts:
+            return weight
         if is_pair(word):
             soft = all("\u3040" <= character <= "\u309f" for character in word)
-            return self.highest * (_SOFT_PAIR_SHARE if soft else _PAIR_SHARE)
+            return weight * (_SOFT_PAIR_SHARE if soft else _PAIR_SHARE)
         length = _FULL_LENGTH if word[0] == "#" else min(len(word), _FULL_LENGTH)
-        return self.highest * length / _FULL_LENGTH
+        return weight * length / _FULL_LENGTH
 
 
 # Denials.

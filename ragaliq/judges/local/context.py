@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from ragaliq.judges.language.sentences import Span, detect_language, split_sentences
+from ragaliq.judges.language.sentences import detect_language, split_sentences
 from ragaliq.judges.local.claim import ClaimWords
 from ragaliq.judges.local.numbers import END, Fit, Number, comparable, fit
-from ragaliq.judges.local.words import FUNCTION_WORDS, read_all, read_words
+from ragaliq.judges.local.words import FUNCTION_WORDS, join, read_words
 
 # One chunk.
 
@@ -20,46 +20,55 @@ _KEPT = 256
 _KEPT_LENGTH = 4_000  # characters
 
 
+class Sentence(NamedTuple):
+    """A sentence of a chunk, or a part of one that is too long to be quoted.
+
+    Attributes:
+        text: Word for word.
+        stems: All its words, in order.
+    """
+
+    text: str
+    stems: list[str]
+
+
 class ReadChunk(NamedTuple):
     """A chunk, read once for all claims and contexts.
 
     Attributes:
-        spans: Where its sentences stand, in order; none is longer than can be quoted.
-        said: The words of each sentence in order, a line each.
+        sentences: In order.
+        lines: The words of each sentence, a line each: to search them is faster than the lists.
         text: The same of all sentences: runs of words are found in it without a set of all runs.
         words: The same, each once.
         language: Whose rules cut the sentences.
     """
 
-    spans: list[Span]
-    said: list[str]
+    sentences: list[Sentence]
+    lines: list[str]
     text: str
     words: set[str]
     language: str
 
 
-def read_chunk(chunk: str) -> ReadChunk:
-    """Read a chunk, or remember how it read."""
-    return _kept(chunk) if len(chunk) <= _KEPT_LENGTH else _read(chunk)
-
-
 def _read(chunk: str) -> ReadChunk:
-    spans: list[Span] = []
+    texts: list[str] = []
     language = detect_language(chunk)
     for first, end in split_sentences(chunk, language=language):
         start = first
         while end - start > _LONGEST:
             space = chunk.rfind(" ", start + _LONGEST // 2, start + _LONGEST)
             cut = space if space > 0 else start + _LONGEST
-            spans.append(Span(start, cut))
+            texts.append(chunk[start:cut])
             start = cut + (space > 0)
-        spans.append(Span(start, end))
-    stems = read_all([chunk[start:end] for start, end in spans])
-    text = "\n".join(["", *stems, ""])
-    return ReadChunk(spans, text.split(END)[:-1], text, set(stems), language)
+        texts.append(chunk[start:end])
+    words = read_words(join(texts), is_joined=True).stems
+    text = "\n".join(["", *words, ""])
+    lines = text.split(END)[:-1]
+    stems = (line.split("\n")[1:-1] for line in lines)
+    return ReadChunk(list(map(Sentence, texts, stems)), lines, text, set(words), language)
 
 
-_kept = lru_cache(maxsize=_KEPT)(_read)
+_read_or_kept = lru_cache(maxsize=_KEPT)(_read)
 
 
 # All chunks of a context.
@@ -75,32 +84,23 @@ class ContextIndex:
 
     Attributes:
         chunks: The same.
+        sentences: The sentences of all chunks.
         chunk_of: The position of each sentence's chunk.
         is_german: Whether a chunk is, so that capitals tell no names.
     """
 
     def __init__(self, chunks: Sequence[str]) -> None:
         self.chunks = list(chunks)
-        self.chunk_of: list[int] = []
-        self._read = list(map(read_chunk, self.chunks))
-        self._firsts: list[int] = []  # positions of each chunk's first sentence
+        self._read = [
+            _read_or_kept(chunk) if len(chunk) <= _KEPT_LENGTH else _read(chunk) for chunk in chunks
+        ]
         self._found: dict[str, list[int]] = {}
         self.is_german = any(read.language == "de" for read in self._read)
+        self.sentences: list[Sentence] = []
+        self.chunk_of: list[int] = []
         for position, read in enumerate(self._read):
-            self._firsts.append(len(self.chunk_of))
-            self.chunk_of += [position] * len(read.spans)
-
-    def text(self, sentence: int) -> str:
-        """A sentence, word for word."""
-        chunk = self.chunk_of[sentence]
-        start, end = self._read[chunk].spans[sentence - self._firsts[chunk]]
-        return self.chunks[chunk][start:end]
-
-    def stems(self, sentence: int) -> list[str]:
-        """All words of a sentence, in order."""
-        chunk = self.chunk_of[sentence]
-        words = self._read[chunk].said[sentence - self._firsts[chunk]].strip("\n")
-        return words.split("\n") if words else []
+            self.sentences += read.sentences
+            self.chunk_of += [position] * len(read.sentences)
 
     def places(self, word: str) -> Sequence[int]:
         """Positions of the sentences with a word, ascending; none for function words."""
@@ -108,26 +108,32 @@ class ContextIndex:
             return ()
         found = self._found.get(word)
         if found is None:
-            line = f"\n{word}\n"
-            found = [
-                first + at
-                for read, first in zip(self._read, self._firsts, strict=True)
-                if word in read.words
-                for at, words in enumerate(read.said)
-                if line in words
-            ]
+            found, first, line = [], 0, f"\n{word}\n"
+            for read in self._read:
+                if word in read.words:
+                    found += [first + at for at, words in enumerate(read.lines) if line in words]
+                first += len(read.lines)
             if found:  # at most the words of the context are kept
                 self._found[word] = found
         return found
 
-    def says(self, first: str, second: str, third: str) -> bool:
-        """Whether three words, function words too, follow one another in a sentence."""
-        run = f"\n{first}\n{second}\n{third}\n"
-        for _, _, text, words, _ in self._read:
-            # To look the words up is far cheaper than to search the text.
-            if second in words and first in words and third in words and run in text:
-                return True
-        return False
+    def longest_run(self, stems: Sequence[str]) -> int:
+        """How many words, function words too, of the longest chain of three that are in a sentence.
+
+        0 where no three words follow one another in a sentence.
+        """
+        longest = run = 0
+        for first, second, third in zip(stems, stems[1:], stems[2:], strict=False):
+            line = f"\n{first}\n{second}\n{third}\n"
+            run += 1
+            for _, _, text, words, _ in self._read:
+                # To look the words up is far cheaper than to search the text.
+                if second in words and first in words and third in words and line in text:
+                    break
+            else:
+                run = 0
+            longest = max(longest, run)
+        return longest + 2 if longest else 0
 
     def related(self, word: str) -> set[str]:
         """Words of the context that look like other forms of `word`: two thirds of it, or more."""
@@ -203,7 +209,7 @@ def match_claim(claim: ClaimWords, context: ContextIndex) -> Match:
     missing = claim.weights.keys() - places.keys()
     absent = [number for number in claim.numbers if here.isdisjoint(context.places(number.stem))]
     if any(number.bound for number in absent):
-        texts = map(context.text, near[:_MOST_NEAR])
+        texts = [context.sentences[at].text for at in near[:_MOST_NEAR]]
         stated = [number for text in texts for number in read_words(text).numbers]
         absent = [number for number in absent if not _holds(number, stated)]
     return Match(

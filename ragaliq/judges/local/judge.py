@@ -115,12 +115,18 @@ class LocalJudge(WordingJudge):
         if embed is not None:
             self.default_metrics = LLMJudge.default_metrics
 
-    def fingerprint(self) -> str:
+    @staticmethod
+    @cache
+    def fingerprint() -> str:
         """Changes with the parameters and with how texts are read.
 
         Reads the parameters where nothing has yet: call it off the event loop first.
         """
-        return _fingerprint()
+        parameters, context = load_parameters(), read_context(_CONTEXT)
+        decided = [decide(claim, context, parameters) for claim in _CLAIMS]
+        return digest_of(
+            parameters.digest, *(f"{each.verdict} {each.confidence:.3f}" for each in decided)
+        )
 
     async def verify_claims(self, claims: Sequence[str], context: Sequence[str]) -> VerdictsResult:
         """Decide all claims; an empty context gives NOT_ENOUGH_INFO. The context is read once."""
@@ -129,12 +135,3 @@ class LocalJudge(WordingJudge):
             decide(claim, read, parameters, index=index) for index, claim in enumerate(claims)
         ]
         return VerdictsResult(verdicts=verdicts, usage=_FREE)
-
-
-@cache
-def _fingerprint() -> str:
-    parameters, context = load_parameters(), read_context(_CONTEXT)
-    decided = [decide(claim, context, parameters) for claim in _CLAIMS]
-    return digest_of(
-        parameters.digest, *(f"{each.verdict} {each.confidence:.3f}" for each in decided)
-    )

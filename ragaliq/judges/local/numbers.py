@@ -75,9 +75,7 @@ _DATE = re.compile(r"\d{1,2}\.\d{1,2}\.\d{4}")
 _LONGEST = 24  # digits; more is an identifier, kept as it is written
 
 
-def canonical(value: float) -> str:
-    """The one spelling of a value: `#1000`, `#2.5`."""
-    return f"#{value:.12g}"
+_canonical = "#{:.12g}".format  # the one spelling of a value: `#1000`, `#2.5`
 
 
 def number_at(tokens: list[str], at: int) -> tuple[Sequence[Number], int]:
@@ -90,43 +88,39 @@ def number_at(tokens: list[str], at: int) -> tuple[Sequence[Number], int]:
     Returns:
         The numbers there (several for a dotted date) and the position after them.
     """
-    numbers, after = _plain_number_at(tokens, at)
+    token, following = tokens[at], tokens[at + 1] if at + 1 < len(tokens) else ""
+    numbers: Sequence[Number]
+    if not token[0].isdigit():
+        number, after = _spelled_out(tokens, at)
+        numbers = [number]
+    elif scale := _SCALES.get(following) or _SHORT_SCALES.get(following):
+        numbers, after = _read_digits(token, scale), at + 2
+    else:
+        numbers, after = _read_digits(token, 1), at + 1
+        if following == "s" and numbers[0].year and token.endswith("0"):  # the 1970s
+            numbers, after = [numbers[0]._replace(certain=False)], at + 2
     if bound := _bound_before(tokens, at):
         numbers = [numbers[0]._replace(bound=bound), *numbers[1:]]
     return numbers, after
 
 
-def _plain_number_at(tokens: list[str], at: int) -> tuple[Sequence[Number], int]:
-    token = tokens[at]
-    if not token[0].isdigit():
-        return _spelled_out(tokens, at)
-    following = tokens[at + 1] if at + 1 < len(tokens) else ""
-    if scale := _SCALES.get(following) or _SHORT_SCALES.get(following):
-        return _read_digits(token, scale), at + 2
-    numbers = _read_digits(token, 1)
-    if following == "s" and numbers[0].year and token.endswith("0"):  # the 1970s
-        return [numbers[0]._replace(certain=False)], at + 2
-    return numbers, at + 1
-
-
 @lru_cache(maxsize=8_192)
 def _read_digits(token: str, scale: int) -> tuple[Number, ...]:
     """The numbers of a digit group: one, three for a dotted date."""
-    if len(token) > _LONGEST:
-        return (Number(f"#{token}"),)
-    if groups := _GROUPS.fullmatch(token):  # 1.200,50
-        value = float(token.replace(groups[1], "").replace(",", "."))
-        return (Number(canonical(value * scale)),)
-    if _DECIMAL.fullmatch(token):
-        is_year = len(token) == 4 and token[0] in "12" and scale == 1 and token.isdecimal()
-        return (Number(canonical(float(token.replace(",", ".")) * scale), year=is_year),)
-    if _DATE.fullmatch(token):
-        parts = token.split(".")
-        return tuple(Number(canonical(int(part)), year=len(part) == 4) for part in parts)
+    if len(token) <= _LONGEST:
+        if groups := _GROUPS.fullmatch(token):  # 1.200,50
+            value = float(token.replace(groups[1], "").replace(",", "."))
+            return (Number(_canonical(value * scale)),)
+        if _DECIMAL.fullmatch(token):
+            is_year = len(token) == 4 and token[0] in "12" and scale == 1 and token.isdecimal()
+            return (Number(_canonical(float(token.replace(",", ".")) * scale), year=is_year),)
+        if _DATE.fullmatch(token):
+            parts = token.split(".")
+            return tuple(Number(_canonical(int(part)), year=len(part) == 4) for part in parts)
     return (Number(f"#{token}"),)
 
 
-def _spelled_out(tokens: list[str], at: int) -> tuple[list[Number], int]:
+def _spelled_out(tokens: list[str], at: int) -> tuple[Number, int]:
     """Read "two hundred and fifty", "twenty-fifth", "five million"."""
     total, current, last = 0.0, 0.0, ""
     position = at
@@ -156,7 +150,7 @@ def _spelled_out(tokens: list[str], at: int) -> tuple[list[Number], int]:
                 break
         position += 1
     certain = not (position == at + 1 and (tokens[at] == "one" or last == "ordinal"))
-    return [Number(canonical(total + current), certain=certain)], position
+    return Number(_canonical(total + current), certain=certain), position
 
 
 # Bounds and estimates: "up to 14 days" is no other amount than "at most 14 days".

@@ -42,12 +42,12 @@ def find_sign(claim: ClaimWords, match: Match, context: ContextIndex) -> Sign | 
     and "the shop opens at nine"); the same number with another bound or unit, five days against
     five weeks; a word that excludes the claim's, Monday against Sunday; a denial on one side only.
     """
-    if match.sentence < 0:
+    if not match.near:
         return None
-    stems = context.stems(match.sentence)
+    text, stems = context.sentences[match.sentence]
     sign = None
     if match.far_numbers or any(number.bound for number in claim.numbers):
-        theirs = read_words(context.text(match.sentence))
+        theirs = read_words(text)
         sign = _other_number(claim, match, theirs) or _other_bound(claim, match, theirs.numbers)
     sign = sign or _other_unit(claim, match, stems)
     has_word = not (claim.negated or _DECISIVE.isdisjoint(claim.stems))
@@ -295,13 +295,14 @@ def _followed(stems: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 def _differ_in_negation(claim: ClaimWords, match: Match, context: ContextIndex) -> bool:
     """Whether only one side denies; another sentence that matches as well may agree."""
-    if not _agrees(claim, match, _NEGATION_COVER, words=1) or not match.near:
+    if not _agrees(claim, match, _NEGATION_COVER, words=1):
         return False
-    for sentence in match.near:
-        if denies(context.stems(sentence)) == claim.negated:
+    for at in match.near:
+        text, stems = context.sentences[at]
+        if denies(stems) == claim.negated:
             return False
         if not claim.negated:
-            parts = list(clauses(context.text(sentence)))
+            parts = list(clauses(text))
             # What the sentence says without a denial too, it does not deny: "(winter does not occur
             # in the tropics)" after a clause about winter.
             shared = match.found.difference(*(part for part in parts if not denies(part)))

@@ -55,16 +55,20 @@ FOLDER = "parameters"
 _MOST_UNFOUND = 0.45  # most that a claim gets whose number or name is nowhere
 
 
-class SupportModel(NamedTuple):
-    """A logistic model: the share of support a claim's features speak for.
+class Parameters(NamedTuple):
+    """What training left behind: how much each word tells, and a logistic model of support.
 
     Attributes:
+        frequencies: Of words.
         intercept: Such that 0.5 is the threshold.
         weights: One for each feature.
+        digest: A hash of the files.
     """
 
+    frequencies: WordFrequencies
     intercept: float
     weights: Features
+    digest: str = ""
 
     def support(self, features: Features) -> float:
         """The support score, 0 to 1; 0.5 and more counts as supported. Not a probability.
@@ -75,20 +79,6 @@ class SupportModel(NamedTuple):
         support = 1.0 / (1.0 + math.exp(-max(-50.0, min(50.0, total))))
         unfound = features.missing_number or features.missing_name
         return min(support, _MOST_UNFOUND) if unfound else support
-
-
-class Parameters(NamedTuple):
-    """What training left behind.
-
-    Attributes:
-        frequencies: How much each word tells.
-        model: The weights of the features.
-        digest: A hash of the files.
-    """
-
-    frequencies: WordFrequencies
-    model: SupportModel
-    digest: str
 
 
 @cache
@@ -102,7 +92,8 @@ def load_parameters() -> Parameters:
     }
     return Parameters(
         WordFrequencies(stored["documents"], counts),
-        SupportModel(weights["intercept"], Features(**weights["weights"])),
+        weights["intercept"],
+        Features(**weights["weights"]),
         digest_of(model, packed),
     )
 
@@ -136,18 +127,13 @@ def examine(
     parts = read_claim(claim, frequencies)
     match = match_claim(parts, context)
     sign = find_sign(parts, match, context)
-    sentence = context.stems(match.sentence) if match.sentence >= 0 else []
-    # The longest chain of shared three-word runs.
-    longest = run = 0
-    for shingle in zip(parts.stems, parts.stems[1:], parts.stems[2:], strict=False):
-        run = run + 1 if context.says(*shingle) else 0
-        longest = max(longest, run)
+    stems = context.sentences[match.sentence].stems if match.sentence >= 0 else ()
     features = Features(
         cover=(match.window_cover + match.context_cover) / 2,
-        run=(longest + 2) / len(parts.stems) if longest else 0.0,
+        run=context.longest_run(parts.stems) / max(len(parts.stems), 1),
         missing_number=float(bool(match.missing_numbers)),
         missing_name=float(bool(match.missing_names)),
-        negation=float(parts.negated and not denies(sentence)),
+        negation=float(parts.negated and not denies(stems)),
         contradiction=float(sign is not None),
         length=math.log1p(len(parts.weights)),
     )
@@ -162,25 +148,30 @@ def decide(
     claim: str, context: ContextIndex, parameters: Parameters, *, index: int | None = None
 ) -> ClaimVerdict:
     """Decide one claim. The confidence is a score, not a calibrated probability."""
-    if not context.chunk_of:
+    if not context.sentences:
         reason = "The context is empty."
         return ClaimVerdict(
             verdict="NOT_ENOUGH_INFO", reason=reason, index=index, usage=JudgeUsage()
         )
     match, sign, features = examine(claim, context, parameters.frequencies)
-    support = round(parameters.model.support(features), 4)
-    sentence = context.text(match.sentence)
+    support = round(parameters.support(features), 4)
+    sentence = context.sentences[match.sentence].text
     missing = () if sign else match.missing[:_MOST_NAMED]
-    named, closest = (
-        ", ".join(_as_written(claim, missing)),
-        f"Closest sentence: {_quoted(sentence)}.",
-    )
+    named = ", ".join(_as_written(claim, missing))
+    quoted = " ".join(sentence.split())
+    if len(quoted) > _MOST_QUOTED:
+        quoted = f"{quoted[: _MOST_QUOTED - 1]}…"
+    closest = f'Closest sentence: "{quoted}".'
     verdict: Verdict = "NOT_ENOUGH_INFO"
     confidence, evidence, chunks = 1.0 - support, "", list[int]()
     if sign is not None:
         verdict, confidence = "CONTRADICTED", max(1.0 - support, 1.0 - _THRESHOLD)
         evidence, chunks = sentence, [context.chunk_of[match.sentence]]
-        reason = _difference(claim, sentence, sign)
+        reason = (
+            f'The claim and the closest sentence differ in negation: "{quoted}".'
+            if sign.kind == "negation"
+            else _difference(claim, sentence, sign)
+        )
     elif support >= _THRESHOLD:
         verdict, confidence, evidence, chunks = "SUPPORTED", support, sentence, match.chunk_ids
         reason = f"{closest} Not in the context: {named}." if named else closest
@@ -205,8 +196,6 @@ def decide(
 
 
 def _difference(claim: str, sentence: str, sign: Sign) -> str:
-    if sign.kind == "negation":
-        return f"The claim and the closest sentence differ in negation: {_quoted(sentence)}."
     shown = []
     for text, stems in ((claim, sign.claimed), (sentence, sign.stated)):
         written = _as_written(text, stems)
@@ -217,11 +206,6 @@ def _difference(claim: str, sentence: str, sign: Sign) -> str:
             written[0] = " ".join([written[0], *follows])
         shown.append((", " if sign.kind == "number" else " ").join(written))
     return f"Another {sign.kind}. Claim: {shown[0]}; closest sentence: {shown[1]}."
-
-
-def _quoted(sentence: str) -> str:
-    text = " ".join(sentence.split())
-    return f'"{text}"' if len(text) <= _MOST_QUOTED else f'"{text[: _MOST_QUOTED - 1]}…"'
 
 
 def _is_content(word: str) -> bool:

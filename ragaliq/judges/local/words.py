@@ -10,7 +10,7 @@ import itertools
 import re
 import string
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple, cast
 
@@ -20,7 +20,6 @@ from ragaliq.judges.local.numbers import END, NUMBER_WORDS, SPELLINGS, Number, n
 
 # Tokens: words, numbers and runs of characters without spaces, in lower case.
 
-_APART = f"\n{END}\n"  # nothing that is looked for reaches over it
 _NO_END = "\1"  # in its place, where a text has the character itself
 
 # Scripts written without spaces between words, and Korean, whose particles stick to the word.
@@ -209,20 +208,15 @@ _STEMMERS = {
 _OTHER_SCRIPT_STEM = 5  # letters kept of a word in any other script
 
 
-def read_words(text: str) -> Words:
-    """Find the words and numbers of a text; links and citation markers are skipped."""
-    return _words(tokens_of(text.replace(END, _NO_END)))
+def read_words(text: str, *, is_joined: bool = False) -> Words:
+    """Find the words and numbers of a text; links and citation markers are skipped.
 
-
-def read_all(texts: Sequence[str]) -> list[str]:
-    """The stems of several texts in one list, with `END` after each: faster than one by one."""
-    whole = _APART.join((*texts, ""))
-    if whole.count(END) > len(texts):
-        whole = _APART.join((*(text.replace(END, _NO_END) for text in texts), ""))
-    return _words(tokens_of(whole), is_counted=False).stems
-
-
-def _words(tokens: list[str], *, is_counted: bool = True) -> Words:
+    Args:
+        text: Any text.
+        is_joined: Whether it is several texts in one, as `join` makes it. What the numbers count is
+            not read then.
+    """
+    tokens = tokens_of(text if is_joined else text.replace(END, _NO_END))
     words = list(map(_STEMS.__getitem__, tokens))
     if all(words):  # a stem is never empty
         return Words(cast("list[str]", words), [])
@@ -237,7 +231,7 @@ def _words(tokens: list[str], *, is_counted: bool = True) -> Words:
         if token[0].isdigit() or token in NUMBER_WORDS:
             found, at = number_at(tokens, place)
             numbers += found
-            if is_counted:
+            if not is_joined:
                 follow = cast("Iterator[str]", itertools.takewhile(bool, words[at : at + _COUNTED]))
                 of = tuple(word for word in follow if word not in FUNCTION_WORDS)
                 numbers[-1] = numbers[-1]._replace(of=of)
@@ -247,6 +241,11 @@ def _words(tokens: list[str], *, is_counted: bool = True) -> Words:
             at = place + 1
     stems += cast("list[str]", words[at:])
     return Words(stems, numbers)
+
+
+def join(texts: Iterable[str]) -> str:
+    """Several texts in one, with `END` after each: to read them so is faster than one by one."""
+    return "".join(f"{text.replace(END, _NO_END)}\n{END}\n" for text in texts)
 
 
 @lru_cache(maxsize=16_384)

@@ -22,7 +22,7 @@ from ragaliq.judges.cascade import CascadeJudge
 from ragaliq.judges.local import LocalJudge
 from ragaliq.judges.local.training.data import FAMILIES, count_words, read_data
 from ragaliq.judges.local.training.fitting import train
-from ragaliq.judges.local.verdict import examine
+from ragaliq.judges.local.verdict import decide
 from ragaliq.testing import ScriptedJudge
 
 SHARES = (0.0, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0)
@@ -57,24 +57,13 @@ def screened_sets(folder):
             raise DatasetError(f"{folder} holds no two families of sets; see the model card")
         if not tested:
             continue
-        frequencies = count_words(data, others).frequencies()
-        model, _ = train(data, others, frequencies)
+        parameters, _ = train(data, others, count_words(data, others))
         for name in tested:
             rows = []
             for row in data[name]:
-                _, sign, features = examine(row.claim, row.context, frequencies)
-                verdict = _verdict(round(model.support(features), 4), contradicted=sign is not None)
+                verdict = decide(row.claim, row.context, parameters)
                 rows.append(Screened(verdict, bool(row.label), id(row.context)))
             yield name, rows
-
-
-def _verdict(support, *, contradicted):
-    """As the embedded judge puts it."""
-    if contradicted:
-        return ClaimVerdict(verdict="CONTRADICTED", confidence=round(max(1.0 - support, 0.5), 4))
-    if support >= 0.5:
-        return ClaimVerdict(verdict="SUPPORTED", confidence=support)
-    return ClaimVerdict(verdict="NOT_ENOUGH_INFO", confidence=round(1.0 - support, 4))
 
 
 class CurvePoint(NamedTuple):

@@ -18,7 +18,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ragaliq.judges.local.training.data import Vocabulary, count_words, read_data
+from ragaliq.judges.local.training.data import count_words, read_data
 from ragaliq.judges.local.training.figures import (
     measure_families,
     record,
@@ -27,27 +27,27 @@ from ragaliq.judges.local.training.figures import (
     write_tables,
 )
 from ragaliq.judges.local.training.fitting import train
-from ragaliq.judges.local.verdict import FOLDER, MODEL_FILE, WORDS_FILE, Parameters, SupportModel
+from ragaliq.judges.local.verdict import FOLDER, MODEL_FILE, WORDS_FILE, Parameters
 
 FIGURES_FILE = "figures.json"
 _SHIPPED = Path(__file__).parents[1] / FOLDER
 
 
-def write_parameters(folder: Path, vocabulary: Vocabulary, model: SupportModel) -> None:
+def write_parameters(folder: Path, parameters: Parameters) -> None:
     """Write what `LocalJudge` loads."""
     by_count: dict[int, list[str]] = {}
-    for word, count in vocabulary.counts.items():
+    for word, count in parameters.frequencies.counts.items():
         by_count.setdefault(count, []).append(word)
     stored = {
-        "documents": vocabulary.documents,
+        "documents": parameters.frequencies.documents,
         "words": {str(count): " ".join(by_count[count]) for count in sorted(by_count)},
     }
     folder.mkdir(exist_ok=True)
     text = json.dumps(stored, ensure_ascii=False, separators=(",", ":"))
     # Without a time stamp, so that training again gives the same file.
     (folder / WORDS_FILE).write_bytes(gzip.compress(text.encode("utf-8"), mtime=0))
-    weights = {"intercept": model.intercept, "weights": model.weights._asdict()}
-    (folder / MODEL_FILE).write_text(json.dumps(weights, indent=2) + "\n", encoding="utf-8")
+    model = {"intercept": parameters.intercept, "weights": parameters.weights._asdict()}
+    (folder / MODEL_FILE).write_text(json.dumps(model, indent=2) + "\n", encoding="utf-8")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -61,13 +61,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     data = read_data(options.data)
     figures = measure_families(data)
     sys.stdout.write(tables(figures))
-    vocabulary = count_words(data, tuple(data))
-    model, _ = train(data, tuple(data), vocabulary.frequencies())
-    sys.stdout.write(f"intercept {model.intercept}  {model.weights}\n")
+    parameters, _ = train(data, tuple(data), count_words(data, tuple(data)))
+    sys.stdout.write(f"intercept {parameters.intercept}  {parameters.weights}\n")
     if not options.dry_run:
-        write_parameters(options.out, vocabulary, model)
-        trained = Parameters(vocabulary.frequencies(), model, digest="")
-        shipped = {name: reproduce(rows, trained) for name, rows in data.items()}
+        write_parameters(options.out, parameters)
+        shipped = {name: reproduce(rows, parameters) for name, rows in data.items()}
         text = json.dumps(record(figures, shipped, options.out), indent=1) + "\n"
         (options.out / FIGURES_FILE).write_text(text, encoding="utf-8")
         if options.card:

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from ragaliq.errors import DatasetError
 from ragaliq.judges.local.claim import WordFrequencies
@@ -38,22 +37,6 @@ Data = Mapping[str, Sequence[Labelled]]
 """Labelled claims by set."""
 
 
-class Vocabulary(NamedTuple):
-    """Words counted in texts.
-
-    Attributes:
-        documents: How many texts.
-        counts: In how many of them each word stands, at least two.
-    """
-
-    documents: int
-    counts: dict[str, int]
-
-    def frequencies(self) -> WordFrequencies:
-        """The vocabulary in the form the judge uses."""
-        return WordFrequencies(*self)
-
-
 def read_data(folder: Path, *, sets: Sequence[str] = SETS) -> dict[str, list[Labelled]]:
     """Read labelled claims.
 
@@ -78,7 +61,7 @@ def read_data(folder: Path, *, sets: Sequence[str] = SETS) -> dict[str, list[Lab
     return data
 
 
-def count_words(data: Data, sets: Collection[str]) -> Vocabulary:
+def count_words(data: Data, sets: Collection[str]) -> WordFrequencies:
     """Count the words of all claims and chunks of some sets; labels play no part."""
     texts = dict.fromkeys(
         text for name in sets for row in data[name] for text in (row.claim, *row.context.chunks)
@@ -87,4 +70,4 @@ def count_words(data: Data, sets: Collection[str]) -> Vocabulary:
     for text in texts:
         counts.update(set(read_words(text).stems) - FUNCTION_WORDS)
     kept = {word: n for word, n in sorted(counts.items()) if n >= _LEAST_COUNT}
-    return Vocabulary(len(texts), kept)
+    return WordFrequencies(len(texts), kept)

@@ -6,13 +6,17 @@ tell when they are not what was measured.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import fmean
+from typing import NamedTuple
 
 from ragaliq.errors import ConfigurationError
+from ragaliq.judges.base import digest_of
 from ragaliq.judges.local.claims import find_claims
+from ragaliq.judges.local.context import Match
+from ragaliq.judges.local.signs import Sign
 from ragaliq.judges.local.training.data import FAMILIES, Data, Labelled, count_words
 from ragaliq.judges.local.training.fitting import train
 from ragaliq.judges.local.verdict import MODEL_FILE, WORDS_FILE, Parameters, examine
@@ -23,8 +27,15 @@ SIX = tuple(name for family, names in FAMILIES.items() if family != "fever" for 
 
 _RESAMPLES = 300
 _ENOUGH = 30  # answers of several claims
-Judged = tuple[float, bool, int]
-"""Score, whether it was accepted, label."""
+
+
+class Judged(NamedTuple):
+    """A claim or an answer with its score, and the context it is about."""
+
+    score: float
+    is_accepted: bool
+    label: int
+    context: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +83,8 @@ def measure_families(data: Data) -> dict[str, Figures]:
     figures = {}
     for names in FAMILIES.values():
         others = [name for name in data if name not in names]
-        frequencies = count_words(data, others).frequencies()
-        model, threshold = train(data, others, frequencies)
+        parameters, threshold = train(data, others, count_words(data, others))
         for name in names:
-            parameters = Parameters(frequencies, model, digest="")
             figures[name] = measure(data[name], parameters, recall_threshold=threshold)
     return figures
 
@@ -86,34 +95,27 @@ def measure(
     """Judge the claims of one set."""
     recalls: list[Judged] = []
     scores: list[Judged] = []
-    signed: list[int] = []
     answers: list[Judged] = []
-    answered: list[int] = []
+    signed: list[int] = []
     for row in rows:
         parts = [row.claim[start:end] for start, end in find_claims(row.claim)]
         if len(parts) > 1:
-            found = [examine(part, row.context, parameters.frequencies) for part in parts]
-            support = min(parameters.model.support(features) for *_, features in found)
-            passes = support >= 0.5 and all(sign is None for _, sign, _ in found)
-            answers.append((support, passes, row.label))
-            answered.append(id(row.context))
-        match, sign, features = examine(row.claim, row.context, parameters.frequencies)
+            answers.append(_judged(row, parts, parameters)[0])
+        judged, match, sign = _judged(row, [row.claim], parameters)
+        scores.append(judged)
         recall = match.window_cover
-        recalls.append((recall, recall > recall_threshold, row.label))
-        score = parameters.model.support(features)
-        scores.append((score, score >= 0.5 and sign is None, row.label))
+        recalls.append(judged._replace(score=recall, is_accepted=recall > recall_threshold))
         if sign:
             signed.append(row.label)
-    contexts = [id(row.context) for row in rows]
     return Figures(
         claims=len(rows),
         supported=sum(row.label for row in rows) / len(rows),
-        recall=_score(recalls, contexts),
-        model=_score(scores, contexts),
+        recall=_score(recalls),
+        model=_score(scores),
         contradicted=len(signed),
         contradicted_right=signed.count(0),
         answers=len(answers),
-        whole=_score(answers, answered) if len(answers) >= _ENOUGH else None,
+        whole=_score(answers) if len(answers) >= _ENOUGH else None,
     )
 
 
@@ -122,59 +124,46 @@ def reproduce(rows: Sequence[Labelled], parameters: Parameters) -> tuple[float, 
 
     Not the accuracy to expect; it tells whether the figures belong to the parameters.
     """
-    judged: list[Judged] = []
-    for row in rows:
-        _, sign, features = examine(row.claim, row.context, parameters.frequencies)
-        score = parameters.model.support(features)
-        judged.append((score, score >= 0.5 and sign is None, row.label))
+    judged = [_judged(row, [row.claim], parameters)[0] for row in rows]
     return round(_area(judged), 4), round(_accuracy(judged), 4)
 
 
-def _score(judged: Sequence[Judged], contexts: Sequence[int]) -> Score:
+def _judged(
+    row: Labelled, claims: Sequence[str], parameters: Parameters
+) -> tuple[Judged, Match, Sign | None]:
+    """The lowest support of some claims, whether all are SUPPORTED, and what the last one shows."""
+    support, is_accepted = 1.0, True
+    for claim in claims:
+        match, sign, features = examine(claim, row.context, parameters.frequencies)
+        support = min(support, parameters.support(features))
+        is_accepted = is_accepted and support >= 0.5 and sign is None
+    return Judged(support, is_accepted, row.label, id(row.context)), match, sign
+
+
+def _score(judged: Sequence[Judged]) -> Score:
     def interval(figure: Callable[[Sequence[Judged]], float]) -> tuple[float, float]:
         def defined(rows: Sequence[Judged]) -> float | None:
-            return figure(rows) if {0, 1} == {row[2] for row in rows} else None
+            return figure(rows) if {0, 1} == {row.label for row in rows} else None
 
+        contexts = [row.context for row in judged]
         return percentile_interval(judged, defined, clusters=contexts, resamples=_RESAMPLES)
 
     return Score(_area(judged), interval(_area), _accuracy(judged), interval(_accuracy))
 
 
 def _area(rows: Sequence[Judged]) -> float:
-    return auroc([row[0] for row in rows], [row[2] for row in rows])
+    return auroc([row.score for row in rows], [row.label for row in rows])
 
 
 def _accuracy(rows: Sequence[Judged]) -> float:
-    accepted, labels = [row[1] for row in rows], [bool(row[2]) for row in rows]
+    accepted, labels = [row.is_accepted for row in rows], [bool(row.label) for row in rows]
     return confusion(labels, accepted).balanced_accuracy
-
-
-def means(figures: Mapping[str, Figures]) -> tuple[float, float, float, float]:
-    """Means over the six sets: AUROC and balanced accuracy of recall, then of the judge."""
-
-    def mean(values: Iterable[float]) -> float:
-        return sum(values) / len(SIX)
-
-    return (
-        mean(figures[name].recall.auroc for name in SIX),
-        mean(figures[name].recall.accuracy for name in SIX),
-        mean(figures[name].model.auroc for name in SIX),
-        mean(figures[name].model.accuracy for name in SIX),
-    )
 
 
 # The card.
 
 _BEGIN = "<!-- written by `make train-local-judge` -->\n"
 _END = "<!-- end -->\n"
-
-
-def fingerprint(folder: Path) -> str:
-    """A checksum of the parameters the figures belong to."""
-    digest = hashlib.sha256()
-    for name in (MODEL_FILE, WORDS_FILE):
-        digest.update((folder / name).read_bytes())
-    return digest.hexdigest()
 
 
 def record(
@@ -185,7 +174,9 @@ def record(
     `figures` are by set, each with its family excluded; `shipped` those of the parameters.
     """
     return {
-        "parameters": fingerprint(folder),
+        "parameters": digest_of(
+            *((folder / name).read_bytes() for name in (MODEL_FILE, WORDS_FILE))
+        ),
         "shipped": shipped,
         "left_out": _short({name: asdict(row) for name, row in figures.items()}),
         "tables": tables(figures),
@@ -212,11 +203,14 @@ def tables(figures: Mapping[str, Figures]) -> str:
             f"| {name} | {row.claims:,} | {row.supported:.0%} | {_cell(row.recall)} | "
             f"{_cell(row.model)} |"
         )
-    recall_area, recall_accuracy, area, accuracy = means(figures)
-    lines.append(
-        f"| **mean without fever** | | | {_pair(recall_area, recall_accuracy)} | "
-        f"{_pair(area, accuracy)} |"
+    means = (
+        _pair(fmean(score.auroc for score in scores), fmean(score.accuracy for score in scores))
+        for scores in (
+            [figures[name].recall for name in SIX],
+            [figures[name].model for name in SIX],
+        )
     )
+    lines.append(f"| **mean without fever** | | | {' | '.join(means)} |")
     lines += ["", "| set | CONTRADICTED | labelled unsupported |", "|---|---|---|"]
     for name, row in figures.items():
         lines.append(f"| {name} | {row.contradicted:,} | {row.contradicted_right:,} |")

@@ -15,10 +15,7 @@ from typing import NamedTuple
 
 from ragaliq.judges.local.claim import WordFrequencies
 from ragaliq.judges.local.training.data import FAMILIES, Data
-from ragaliq.judges.local.verdict import Features, SupportModel, examine
-
-Trained = tuple[SupportModel, float]
-"""The model, and the threshold of plain recall."""
+from ragaliq.judges.local.verdict import Features, Parameters, examine
 
 # Summaries with a word changed: wording hardly tells them apart, so they have no say in where the
 # threshold is put.
@@ -36,8 +33,10 @@ _SIGNS = Features(
 _DIGITS = 4  # decimals of the weights in the file
 
 
-def train(data: Data, sets: Sequence[str], frequencies: WordFrequencies) -> Trained:
-    """Fit the model, and the threshold of plain recall, on some of the sets."""
+def train(
+    data: Data, sets: Sequence[str], frequencies: WordFrequencies
+) -> tuple[Parameters, float]:
+    """Fit the parameters, and the threshold of plain recall, on some of the sets."""
     samples: dict[str, list[Sample]] = {}
     recalls: dict[str, list[float]] = {}
     for name in sets:
@@ -57,8 +56,8 @@ def train(data: Data, sets: Sequence[str], frequencies: WordFrequencies) -> Trai
     }
     # Moving the intercept makes 0.5 the threshold.
     shifted = round(intercept - _threshold(data, scores), _DIGITS)
-    model = SupportModel(shifted, Features(*(round(slope, _DIGITS) for slope in slopes)))
-    return model, _threshold(data, recalls)
+    rounded = Features(*(round(slope, _DIGITS) for slope in slopes))
+    return Parameters(frequencies, shifted, rounded), _threshold(data, recalls)
 
 
 def _threshold(data: Data, scores: Mapping[str, Sequence[float]]) -> float:
