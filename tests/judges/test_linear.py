@@ -13,7 +13,7 @@ from ragaliq.errors import JudgeError
 from ragaliq.evaluators.alignment import Ground, SearchedText
 from ragaliq.evaluators.claims import split_text
 from ragaliq.judges import LocalJudge, parse_json_reply, parse_verdicts
-from ragaliq.judges.language.refusals import is_refusal, kind_of
+from ragaliq.judges.language.refusals import is_refusal, sentence_kind
 from ragaliq.judges.language.sentences import split_sentences
 from ragaliq.judges.local import context as chunks
 from ragaliq.judges.local import verdict
@@ -66,7 +66,7 @@ READERS = {
     "sentences": split_sentences,
     "words": read_words,
     "refusals": is_refusal,
-    "kinds of sentences": kind_of,
+    "kinds of sentences": sentence_kind,
     "relevance": lambda text: asyncio.run(LocalJudge().evaluate_relevance("When?", text)),
     "a claim, decided here": lambda text: decided(text, SHARES),
     "a claim, decided by bounds": lambda text: decided(

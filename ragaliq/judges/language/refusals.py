@@ -271,7 +271,7 @@ _CONTRASTS = re.compile(
 
 # What kind of sentence it is.
 
-Kind = Literal["statement", "question", "refusal", "courtesy"]
+SentenceKind = Literal["statement", "question", "refusal", "courtesy"]
 
 _LONGEST = 600  # characters; no sentence that only declines is longer
 _MOST_SENTENCES = 40  # no refusal goes on for longer
@@ -318,14 +318,14 @@ def is_refusal(text: str) -> bool:
     sentences = [text[start:end] for start, end in spans]
     if len(sentences) > _MOST_SENTENCES:
         return False
-    kinds = list(map(kind_of, sentences))
+    kinds = list(map(sentence_kind, sentences))
     return "refusal" in kinds and all(
         kind != "statement" or _COURTESY.search(plain(sentence))
         for kind, sentence in zip(kinds, sentences, strict=True)
     )
 
 
-def kind_of(sentence: str) -> Kind:
+def sentence_kind(sentence: str) -> SentenceKind:
     """What one sentence does.
 
     A `refusal` declines to answer and says nothing else; a `question` asserts nothing as "...,

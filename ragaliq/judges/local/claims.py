@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ragaliq.judges.language.refusals import kind_of
+from ragaliq.judges.language.refusals import sentence_kind
 from ragaliq.judges.language.sentences import Span, detect_language, split_sentences
 
 # The prose of an answer that may be Markdown.
@@ -171,14 +171,14 @@ def _is_claim(sentence: str) -> bool:
         return any(map(_asserts, linked))
     if not _SAYS.search(around) or _LEADS_IN.search(sentence[-8:]):
         return False
-    return kind_of(sentence) == "statement"
+    return sentence_kind(sentence) == "statement"
 
 
 def _asserts(title: str) -> bool:
     """Whether a heading, a footnote or the text of a link says something, and not only of what."""
     text = _CITATION.sub("", _URL.sub("", _LINK.sub(r"\1", title)))
     words = _WORD.findall(text.lower().replace("’", "'"))
-    if not words or words[0] in _ASKING or kind_of(text) == "question":
+    if not words or words[0] in _ASKING or sentence_kind(text) == "question":
         return False
     ends = text.rstrip(" *_\"'”’)").endswith((".", "!", "。", "！", "।"))
     return (ends and len(words) > 1) or not _VERBS.isdisjoint(words)
