@@ -70,36 +70,34 @@ def plain(text: str, *, limit: int | None = None, style: str = "") -> Text:
 _VALUES = {int: "INTEGER", float: "NUMBER", str: "TEXT", Path: "PATH", datetime: "DATE"}
 
 
-def _described(parameters: list[Any], callback: Callable[..., Any] | None) -> list[Any]:
-    """The parameters of a command as its help shows them: options by words for their values.
+class _Described:
+    """A command or group whose help names no type of Python: options have words for their values.
 
-    Arguments have a name alone; newer typers add a Python type, `list[str]`, and to options, `int`.
+    Arguments have a name alone; newer typers add a type, `list[str]`, and to options too, `int`.
     """
-    hints = get_type_hints(callback) if callback else {}
-    for each in parameters:
-        if isinstance(each, TyperArgument):
-            vars(each)["display_type_rich"] = lambda ctx: None  # noqa: ARG005 - typer's
-        elif each.metavar is None:
-            hint = hints.get(each.name)
-            kinds = [kind for part in (hint, *get_args(hint)) for kind in (part, *get_args(part))]
-            each.metavar = next((_VALUES[kind] for kind in kinds if kind in _VALUES), None)
-    return parameters
-
-
-class Command(TyperCommand):
-    """A command whose help names no type of Python."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """The parameters, as `_described`."""
-        return _described(super().get_params(ctx), self.callback)
+        """The parameters, described so."""
+        found: list[Any] = super().get_params(ctx)  # type: ignore[misc]  # the command's
+        hints = get_type_hints(self.callback)  # type: ignore[attr-defined]
+        for each in found:
+            if isinstance(each, TyperArgument):
+                vars(each)["display_type_rich"] = lambda ctx: None  # noqa: ARG005 - typer's
+            elif each.metavar is None:
+                hint = hints.get(each.name)
+                kinds = [
+                    kind for part in (hint, *get_args(hint)) for kind in (part, *get_args(part))
+                ]
+                each.metavar = next((_VALUES[kind] for kind in kinds if kind in _VALUES), None)
+        return found
 
 
-class Group(TyperGroup):
-    """The same of a group that has options of its own."""
+class Command(_Described, TyperCommand):
+    """A command of `ragaliq`."""
 
-    def get_params(self, ctx: Any) -> list[Any]:
-        """The parameters, as `_described`."""
-        return _described(super().get_params(ctx), self.callback)
+
+class Group(_Described, TyperGroup):
+    """A group of commands that has options of its own."""
 
 
 class ExitCode(IntEnum):

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, aclosing, closing
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, Self
 
@@ -62,7 +63,6 @@ from ragaliq.evaluators.metrics import (
     ContextRecallEvaluator,
     RelevanceEvaluator,
 )
-from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.unsent import RequestWriter, reads_replies
 from ragaliq.records import EvaluationRecord, evaluation_record
 from ragaliq.records.sinks import SinkLimits, SinkSpec
@@ -192,10 +192,9 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
     replies: Replies = None,
 ) -> int:
     """Score the answers of files. Rerun with --resume to continue an interrupted run."""
-
-    def measured(by: LLMJudge) -> tuple[Evaluator, ...]:
-        return evaluators_of(metrics, by, policy=policy, strategy=strategy, thresholds=threshold)
-
+    measured = partial(
+        evaluators_of, metrics, policy=policy, strategy=strategy, thresholds=threshold
+    )
     if pending:
         if len(sources) > 1:
             raise ConfigurationError("--pending goes with one file of runs: sqlite:///runs.db")
@@ -283,7 +282,7 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
         if journal is not None:
             stack.enter_context(closing(journal))
         summary, worst, done = Summary(), WorstAnswers(), set[str]()
-        failed, spent, partial = 0, JudgeUsage(), dict[str, EvaluationRecord]()
+        failed, spent, incomplete = 0, JudgeUsage(), dict[str, EvaluationRecord]()
         for record in outputs.results():
             spent += record.usage
             if settings["metrics"].keys() <= record.results.keys():
@@ -292,7 +291,7 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
                 done.add(record.run.run_id)
                 failed += record.has_failed
             else:  # without its texts: they come again with the metrics that it lacks
-                partial[record.run.run_id] = record.model_copy(update={"case": None})
+                incomplete[record.run.run_id] = record.model_copy(update={"case": None})
         if failed:
             errors.print(
                 f"the judge failed on {failed:,} earlier cases; --retry-failed evaluates them again"
@@ -323,7 +322,7 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
             skip=done,
             lacking={
                 run_id: settings["metrics"].keys() - record.results.keys()
-                for run_id, record in partial.items()
+                for run_id, record in incomplete.items()
             },
             cap=CostCap(max_cost, spent=spent, option="--max-cost"),
         )
@@ -343,8 +342,8 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
                                 "row": wanted.evaluations[run_id].row,
                             }
                         )
-                        if run_id in partial:
-                            record = record.added_to(partial.pop(run_id))
+                        if run_id in incomplete:
+                            record = record.added_to(incomplete.pop(run_id))
                         if journal is not None:
                             journal.append(record)
                         summary.add(record)
