@@ -26,6 +26,7 @@ from llama_index.core.llms.function_calling import FunctionCallingLLM
 from llama_index.core.llms.llm import ToolSelection
 from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.prompts import PromptTemplate
 from llama_index.core.query_engine import (
     CitationQueryEngine,
     CustomQueryEngine,
@@ -172,6 +173,12 @@ def engine(retriever=None, llm=None, **options):
     return RetrieverQueryEngine.from_args(retriever or Shelf(), llm=llm or Clerk(), **options)
 
 
+def first_letters(count):
+    """A prompt that shows no more of what was found."""
+    cut = {"context_str": lambda **given: given["context_str"][:count]}
+    return PromptTemplate("{context_str}\n{query_str}", function_mappings=cut)
+
+
 def sub_questions():
     said = engine(llm=Clerk(says="Five days is what the policy says."))
     tool = QueryEngineTool.from_defaults(said, name="policy", description="Policy")
@@ -286,6 +293,9 @@ SHAPES = {
         answer='{"days": 5}',
     ),
     "sub-questions, whose answers are no evidence": Shape(sub_questions),
+    "a prompt that is cut": Shape(
+        lambda: engine(text_qa_template=first_letters(len(TEXTS[0]))).query(QUESTION), TEXTS[:1]
+    ),
     "citations": Shape(
         lambda: CitationQueryEngine(Shelf(), llm=Clerk()).query(QUESTION),
         [
