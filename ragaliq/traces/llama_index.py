@@ -172,17 +172,16 @@ class _Reading:
         self.log = RunLog()
         self._known: dict[str, Passage] = {}
         self._found: list[Passage] = []
+        self._before: dict[int, int] = {}  # how many were found before a retriever began
         self._no_evidence: set[str] = set()
         self._inner: list[str] = []  # what engines inside it answered
         # What the innermost response around a step says it was made from.
         self._sources: list[Any] = [None]
-        inside: Step | None = None  # a retriever or a reranker: what goes on there is its business
         for step, parent, is_end in walk(steps):
             if not is_end:
                 self._sources.append(_fields(step.outputs).get("source_nodes", self._sources[-1]))
                 self.log.began(step.index, None if parent is None else parent.index)
-                if inside is None and self._began(step):
-                    inside = step
+                self._began(step)
                 continue
             self._sources.pop()
             if step.kind is Kind.LLM:
@@ -193,13 +192,11 @@ class _Reading:
                 if step.kind is Kind.TOOL:  # the model sees what it raised
                     said = (e.attributes.get("exception.message") for e in step.span.events)
                     self._no_evidence.update(text for text in said if isinstance(text, str))
-            elif inside is None or inside is step:
+            else:
                 self._ended(step)
-            if inside is step:
-                inside = None
 
-    def _began(self, step: Step) -> bool:
-        """Take a step that began; whether what is inside it is its own business."""
+    def _began(self, step: Step) -> None:
+        """Take a step that began."""
         part = method_of(step)
         if step.kind is Kind.LLM:
             messages = [
@@ -210,11 +207,11 @@ class _Reading:
                 self.log.asked(step.index, messages)  # `predict`, say, has another call write it
         elif part in _RETRIEVE:
             self.log.retrieving(step.index)
+            self._before[step.index] = len(self._found)
         elif part in _SYNTHESIZE and not step.span.name.startswith("Generation."):
             # `Generation` is given nodes and shows its model none of them.
             given = without_answers(self._synthesized(step), self._inner)
             self.log.answering(step.index, given)
-        return part in _RETRIEVE or part in _RERANK or step.kind is Kind.RERANKER
 
     def _is_no_evidence(self, message: Message) -> bool:
         is_own = message.role == "tool" and message.text.endswith(_NO_SUCH_TOOL)
@@ -225,7 +222,9 @@ class _Reading:
         if part in _RETRIEVE:
             self._known |= {p.id: p for p in step.passages or () if p.id is not None}
             found = self._nodes(step.outputs) or step.passages or []
-            self._found += found
+            # Nodes made of what engines inside it answered are none, as for the handler.
+            found = without_answers(found, self._inner)
+            self._found[self._before[step.index] :] = found  # in place of those inside it
             log.retrieved(step.index, found)
         elif part in _RERANK or step.kind is Kind.RERANKER:
             kept = self._nodes(step.outputs) or step.passages or []

@@ -34,8 +34,8 @@ from llama_index.core.query_engine import (
     SubQuestionQueryEngine,
 )
 from llama_index.core.response_synthesizers import ResponseMode, get_response_synthesizer
-from llama_index.core.retrievers import BaseRetriever
-from llama_index.core.schema import NodeWithScore, TextNode
+from llama_index.core.retrievers import BaseRetriever, RecursiveRetriever
+from llama_index.core.schema import IndexNode, NodeWithScore, TextNode
 from llama_index.core.tools import FunctionTool, QueryEngineTool
 from llama_index.core.workflow import StartEvent, StopEvent, Workflow, step
 
@@ -173,6 +173,22 @@ def engine(retriever=None, llm=None, **options):
     return RetrieverQueryEngine.from_args(retriever or Shelf(), llm=llm or Clerk(), **options)
 
 
+class Topics(BaseRetriever):
+    """Finds the engine to ask, by what it knows."""
+
+    def _retrieve(self, query_bundle):
+        return [
+            NodeWithScore(node=IndexNode(text="What the policy says", index_id="policy"), score=0.5)
+        ]
+
+
+def retriever_that_asks():
+    said = engine(llm=Clerk(says="Nine days is what I made up, paid in cash."))
+    return RecursiveRetriever(
+        "topics", retriever_dict={"topics": Topics()}, query_engine_dict={"policy": said}
+    )
+
+
 def first_letters(count):
     """A prompt that shows no more of what was found."""
     cut = {"context_str": lambda **given: given["context_str"][:count]}
@@ -293,6 +309,9 @@ SHAPES = {
         answer='{"days": 5}',
     ),
     "sub-questions, whose answers are no evidence": Shape(sub_questions),
+    "a retriever that asks an engine, whose answer is no evidence": Shape(
+        lambda: engine(retriever_that_asks()).query(QUESTION)
+    ),
     "a prompt that is cut": Shape(
         lambda: engine(text_qa_template=first_letters(len(TEXTS[0]))).query(QUESTION), TEXTS[:1]
     ),
