@@ -32,6 +32,13 @@ class Row(NamedTuple):
     number: int = 0
 
 
+_Read = Iterator[tuple[int, Mapping[str, Any] | RowError | None]]
+"""What a format's reader gives of each row: its line, 0 where it has none, and what it holds.
+
+A row that cannot be read is its error, without its place; a blank one that counts is None.
+"""
+
+
 def fault(where: str, problem: str, advice: str = "") -> RowError:
     """An error about one row, without the file's name, which only the reader knows."""
     return RowError(f"{where}: {problem}" + (f"; {advice}" if advice else ""))
@@ -40,10 +47,6 @@ def fault(where: str, problem: str, advice: str = "") -> RowError:
 def is_place(case_id: str) -> bool:
     """Whether a case has the name of its row, as cases of rows without an id have."""
     return re.fullmatch(r"(.+ )?row \d+", case_id) is not None
-
-
-def _place(row: int, line: int) -> str:
-    return f"row {row}" if row == line else f"row {row} (line {line})"
 
 
 # Text files: UTF-8 with or without byte order mark, or what the user says or a mark shows.
@@ -105,8 +108,11 @@ def _open_text(path: Path, encoding: str | None) -> Iterator[TextIO]:
             raise DatasetError(f"it is no complete gzip file ({error})") from None
 
 
-def _require_decoded(text: str, file: TextIO, where: str = "") -> str:
-    """Refuse a byte that is not of the file's encoding: it was read as half a surrogate pair."""
+def _undecoded(text: str, file: TextIO) -> tuple[int, str]:
+    """The line of a byte that is not of the file's encoding, and what to say; 0 without one.
+
+    Such a byte was read as half a surrogate pair.
+    """
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -115,9 +121,8 @@ def _require_decoded(text: str, file: TextIO, where: str = "") -> str:
         column, byte = len(before) - before.rfind("\n"), ord(text[error.start]) & 0xFF
         problem = f"byte {byte:#04x} in column {column} is not {file.encoding.upper()}"
         is_utf8 = codecs.lookup(file.encoding).name.startswith("utf-8")
-        advice = _ADVICE + (_OR_NAME_IT if is_utf8 else "")
-        raise fault(where or f"line {line}", problem, advice) from None
-    return text
+        return line, f"{problem}; {_ADVICE}{_OR_NAME_IT if is_utf8 else ''}"
+    return 0, ""
 
 
 def _whole(path: Path, encoding: str | None, *, at_most: int) -> str:
@@ -129,7 +134,10 @@ def _whole(path: Path, encoding: str | None, *, at_most: int) -> str:
                 f"it is larger than {at_most} characters, and this format is read as a whole; "
                 "write it as JSON Lines (.jsonl), which is read line by line"
             )
-        return _require_decoded(text, file)
+        line, problem = _undecoded(text, file)
+        if problem:
+            raise DatasetError(f"line {line}: {problem}")
+        return text
 
 
 # Comma, semicolon or tab separated values with a header.
@@ -139,7 +147,7 @@ _NUMBERED = re.compile(
 )
 
 
-def csv_rows(path: Path, encoding: str | None) -> Iterator[Row | RowError]:
+def csv_rows(path: Path, encoding: str | None) -> _Read:
     """The rows of a file; columns such as `context_1`, `context_2` make one list."""
     # The module's own limit, 128 KiB, is shorter than some contexts.
     csv.field_size_limit(MAX_LINE)
@@ -149,7 +157,6 @@ def csv_rows(path: Path, encoding: str | None) -> Iterator[Row | RowError]:
         is_tsv = ".tsv" in [suffix.lower() for suffix in path.suffixes]
         delimiter = "\t" if is_tsv else max(",;\t", key=first.count)
         table = csv.reader(chain([first] if first else [], lines), delimiter=delimiter, strict=True)
-        number = 0
         try:
             header = [cell.strip() for cell in next(table, [])]
             if header and not any(header):
@@ -158,10 +165,9 @@ def csv_rows(path: Path, encoding: str | None) -> Iterator[Row | RowError]:
                 known = "a tab" if is_tsv else "commas, semicolons or tabs"
                 raise DatasetError(f"line 1: there is one column; put {known} between columns")
             require_distinct([name for name in header if name], "line 1: ")
-            for cells in table:
-                number += bool(cells)
-                if any(cell.strip() for cell in cells):
-                    yield _csv_row(header, cells, number, table.line_num)
+            for cells in filter(None, table):
+                is_blank = not any(cell.strip() for cell in cells)
+                yield table.line_num, None if is_blank else _csv_row(header, cells)
         except csv.Error as error:
             raise DatasetError(
                 f"line {table.line_num}: it is not CSV: {error}; quote cells that hold line "
@@ -171,22 +177,20 @@ def csv_rows(path: Path, encoding: str | None) -> Iterator[Row | RowError]:
 
 def _lines(file: TextIO) -> Iterator[str]:
     for number, line in enumerate(iter(lambda: file.readline(MAX_LINE), ""), start=1):
-        try:
-            yield _require_decoded(line, file, f"line {number}")
-        except RowError as error:  # what follows in the table has no known place
-            raise DatasetError(f"{error} (in Excel: CSV UTF-8)") from None
+        _, problem = _undecoded(line, file)
+        if problem:  # what follows in the table has no known place
+            raise DatasetError(f"line {number}: {problem} (in Excel: CSV UTF-8)")
+        yield line
 
 
-def _csv_row(header: Sequence[str], cells: Sequence[str], number: int, line: int) -> Row | RowError:
-    where = _place(number, line)
+def _csv_row(header: Sequence[str], cells: Sequence[str]) -> dict[str, Any] | RowError:
     if len(cells) != len(header):
-        return fault(
-            where,
-            f"it has {len(cells)} cells, the header {len(header)}",
-            "quote cells that hold the separator",
+        return RowError(
+            f"it has {len(cells)} cells, the header {len(header)}; quote cells that hold the "
+            "separator"
         )
     if [cell.strip().removeprefix("\ufeff") for cell in cells] == header:
-        return fault(where, "it is the header again", "join files without their headers")
+        return RowError("it is the header again; join files without their headers")
     data: dict[str, Any] = {}
     for name, cell in zip(header, cells, strict=True):
         numbered = _NUMBERED.match(name)
@@ -201,13 +205,13 @@ def _csv_row(header: Sequence[str], cells: Sequence[str], number: int, line: int
                 data[together] = [before] if before.strip() else []
             data[together].append(cell)
     data.pop("", None)
-    return Row(where, data, number)
+    return data
 
 
 # JSON: a list of objects, alone or as the one list in an object.
 
 
-def json_rows(path: Path, encoding: str | None) -> Iterator[Row | RowError]:
+def json_rows(path: Path, encoding: str | None) -> _Read:
     """The rows of a file."""
     text = _whole(path, encoding, at_most=MAX_JSON)
     if not text.strip():
@@ -242,7 +246,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return held
 
 
-def rows_in(value: Any) -> Iterator[Row | RowError]:
+def rows_in(value: Any) -> _Read:
     """The rows of a document that has been read."""
     if isinstance(value, dict):
         lists = [
@@ -258,59 +262,50 @@ def rows_in(value: Any) -> Iterator[Row | RowError]:
         [value] = lists
     if not isinstance(value, list):
         raise DatasetError(f"the file holds a {type(value).__name__}, not a list of objects")
-    for number, item in enumerate(value, start=1):
-        where = f"row {number}"
-        if isinstance(item, dict):
-            yield Row(where, item, number)
-        else:
-            yield fault(where, f"it is a {type(item).__name__}, not an object")
+    for item in value:
+        is_row = isinstance(item, dict)
+        yield 0, item if is_row else RowError(f"it is a {type(item).__name__}, not an object")
 
 
 # JSON Lines: an object a line.
 
 
-def jsonl_rows(path: Path, encoding: str | None) -> Iterator[Row | RowError]:
+def jsonl_rows(path: Path, encoding: str | None) -> _Read:
     """The rows of a file; blank lines are passed over."""
     with _open_text(path, encoding) as file:
-        number = 0
-        for line_number, line in enumerate(iter(lambda: file.readline(MAX_LINE), ""), start=1):
+        for number, line in enumerate(iter(lambda: file.readline(MAX_LINE), ""), start=1):
             if not line.strip():
                 continue
-            number += 1
-            where = _place(number, line_number)
             if len(line) == MAX_LINE and not line.endswith("\n"):
                 while (more := file.readline(MAX_LINE)) and not more.endswith("\n"):
                     pass
-                yield fault(where, f"it is longer than {MAX_LINE} characters")
+                yield number, RowError(f"it is longer than {MAX_LINE} characters")
                 continue
+            _, problem = _undecoded(line, file)
+            value: Any = None
             try:
-                value = parse_json(_require_decoded(line, file, where).rstrip())
+                value = None if problem else parse_json(line.rstrip())
             except json.JSONDecodeError as error:
-                yield fault(where, not_json(error))
-            except RowError as error:
-                yield error
+                problem = not_json(error)
             except DatasetError as error:
-                yield fault(where, str(error))
-            else:
-                if isinstance(value, dict):
-                    yield Row(where, value, number)
-                else:
-                    yield fault(where, f"it holds a {type(value).__name__}, not an object")
+                problem = str(error)
+            if not problem and not isinstance(value, dict):
+                problem = f"it holds a {type(value).__name__}, not an object"
+            yield number, RowError(problem) if problem else value
 
 
 # Parquet tables.
 
 
-def table_rows(path: Path, _: str | None) -> Iterator[Row | RowError]:
+def table_rows(path: Path, _: str | None) -> _Read:
     """The rows of a table."""
-    for number, data in parquet_rows(path):
-        yield Row(f"row {number}", data, number)
+    return ((0, data) for _, data in parquet_rows(path))
 
 
 # YAML: a list of mappings, read without tags and without aliases.
 
 
-def yaml_rows(path: Path, encoding: str | None) -> Iterator[Row | RowError]:
+def yaml_rows(path: Path, encoding: str | None) -> _Read:
     """The rows of a file."""
     text = _whole(path, encoding, at_most=MAX_YAML)
     try:
@@ -361,7 +356,7 @@ def _problem(mark: Any, what: str) -> DatasetError:
 
 Format = Literal["json", "jsonl", "csv", "yaml", "parquet"]
 
-_READERS: dict[str, Callable[[Path, str | None], Iterator[Row | RowError]]] = {
+_READERS: dict[str, Callable[[Path, str | None], _Read]] = {
     "json": json_rows,
     "jsonl": jsonl_rows,
     "csv": csv_rows,
@@ -417,7 +412,12 @@ def rows_of(
     if file_format not in _READERS:
         raise ConfigurationError(f"file_format must be one of {', '.join(_READERS)}")
     try:
-        yield from _READERS[file_format](path, encoding)
+        for number, (line, held) in enumerate(_READERS[file_format](path, encoding), start=1):
+            where = f"row {number}" + (f" (line {line})" if line not in (0, number) else "")
+            if isinstance(held, RowError):
+                yield RowError(f"{where}: {held}")
+            elif held is not None:
+                yield Row(where, held, number)
     except DatasetError as error:
         raise DatasetError(f"{path}: {error}") from None
     except OSError as error:
