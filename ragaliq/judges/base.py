@@ -161,10 +161,18 @@ class LLMJudge(ABC):
         """Score how well the answer addresses the question, 0 to 1."""
 
     async def evaluate_faithfulness(self, response: str, context: list[str]) -> JudgeResult:
-        """The share of the answer's claims the context supports; 1.0 where it makes none."""
-        claims = await self.extract_claims(response)
-        verdicts = [await self.verify_claim(claim, context) for claim in claims.claims]
-        return _share_supported(verdicts, sum((v.spent() for v in verdicts), claims.spent()))
+        """The share of the answer's claims the context supports; 1.0 where it makes none.
+
+        Raises:
+            JudgeError: The judge failed; what was spent before is in its `usage`.
+        """
+        found = await self.extract_claims(response)
+        verdicts, usage = list[ClaimVerdict](), found.spent()
+        for claim in found.claims:
+            with spent_before(usage):
+                verdicts.append(await self.verify_claim(claim, context))
+            usage += verdicts[-1].spent()
+        return _share_supported(verdicts, usage)
 
     async def evaluate_context_relevance(self, query: str, chunk: str) -> JudgeResult:
         """Score how well one chunk addresses the question; by default as an answer would be."""

@@ -5,6 +5,7 @@ import pytest
 from ragaliq import BatchingJudge, ClaimsResult, ClaimVerdict, JudgeResult, JudgeUsage
 from ragaliq.errors import JudgeAPIError, JudgeResponseError
 from ragaliq.judges import VerdictsResult
+from ragaliq.testing import PlainScriptedJudge
 
 USAGE = JudgeUsage(input_tokens=3, requests=1)
 
@@ -55,6 +56,14 @@ async def test_a_claim_without_one_verdict_is_an_error_that_keeps_the_cost(decid
     with pytest.raises(JudgeResponseError, match="two gave no verdict for 1 of 2 claims") as caught:
         await TwoCalls(*decided).grade_statements("q", "One. Two.", ["c"])
     assert caught.value.usage.requests == 2
+
+
+async def test_a_plain_judges_failure_costs_its_calls_before_too():
+    failures = {"verify_claim": [None, JudgeAPIError("down", usage=USAGE)]}
+    judge = PlainScriptedJudge(usage=USAGE, failures=failures)
+    with pytest.raises(JudgeAPIError) as caught:
+        await judge.evaluate_faithfulness("One is one. Two is two.", ["c"])
+    assert caught.value.usage == JudgeUsage(input_tokens=9, requests=3)
 
 
 async def test_a_failed_second_call_costs_the_first_too():
