@@ -153,12 +153,8 @@ def _show_labels(labels: Labels | None, store: str) -> None:
             errors.print(f"{count:,} {what}")
 
 
-def _title(series: QualitySeries) -> str:
-    return f"{series.pipeline or 'no pipeline'}, {series.metric}"
-
-
 def _show(series: QualitySeries, store: str) -> None:
-    output.print(plain(_title(series), style="bold"))
+    output.print(plain(series.title, style="bold"))
     is_joined = bool(series.judge_changes)
     columns = ["week of", "reviewers would say", "judge alone", "answers", "labels"]
     if is_joined:
@@ -167,11 +163,10 @@ def _show(series: QualitySeries, store: str) -> None:
     for column in columns:  # intervals break at a blank; dates and counts would be cut off
         table.add_column(column, no_wrap=column in ("week of", "answers", "labels"))
     for week in series.weeks:
-        people = week.anchored.estimate if week.anchored else None
         epochs = f" ({week.epochs} judges)" if week.epochs > 1 else ""
         cells = [
             week.title,
-            _interval(people),
+            _interval(week.people),
             _interval(week.judge_alone) + epochs,
             f"{week.answers:,}",
             f"{week.labels:,}",
@@ -180,12 +175,11 @@ def _show(series: QualitySeries, store: str) -> None:
             cells.insert(3, _interval(week.joined))
         table.add_row(*cells)
     output.print(table)
-    latest = next((week for week in reversed(series.weeks) if week.anchored), None)
-    if latest is not None and latest.anchored is not None:
+    if (latest := series.labelled) is not None:
         alone = latest.judge_alone.value
         output.print(
             f"{series.metric.replace('_', ' ').capitalize()} as your reviewers would judge it: "
-            f"{_interval(latest.anchored.estimate)} in the week of {latest.title}, from "
+            f"{_interval(latest.people)} in the week of {latest.title}, from "
             f"{latest.answers - latest.uncovered:,} judged answers and {latest.labels:,} labels; "
             f"the judge alone says {alone:.2f}."
         )
@@ -236,7 +230,7 @@ def _alarm(alarm: QualityChange) -> str:
 
 
 def _show_plan(series: QualitySeries, half_width: float) -> None:
-    week = next((week for week in reversed(series.weeks) if week.anchored), series.weeks[-1])
+    week = series.labelled or series.weeks[-1]
     if week.anchored is None:
         # What people will say is not known: as though the judge's scores were theirs.
         spread = _spread(week)
@@ -329,9 +323,8 @@ def _emit(found: Sequence[QualitySeries]) -> None:
     for series in found:
         week = series.weeks[-1]
         of = QualityOf(series.pipeline, series.metric, week.fingerprint, series.higher_is_better)
-        labelled = next((each for each in reversed(series.weeks) if each.anchored), None)
-        if labelled is not None and labelled.anchored is not None:
-            emitter.anchored(of, labelled.anchored.estimate, labels=labelled.labels)
+        if (labelled := series.labelled) is not None and labelled.people is not None:
+            emitter.anchored(of, labelled.people, labels=labelled.labels)
         last = series.alarms[-1] if series.alarms else None
         is_new = last is not None and datetime.now(UTC).timestamp() - last.time < _DAY
         emit_change(emitter, series.fresh, last if is_new else None, of=of)

@@ -51,6 +51,11 @@ class QualityWeek:
     joined: Estimate | None = None
 
     @property
+    def people(self) -> Estimate | None:
+        """The anchored mean."""
+        return self.anchored.estimate if self.anchored else None
+
+    @property
     def title(self) -> str:
         """The day it begins, as people write it."""
         if self.start is None:
@@ -111,6 +116,16 @@ class QualitySeries:
     judge_changes: Sequence[JudgeChange] = ()
     alarms: Sequence[QualityChange] = ()
     fresh: QualityChange | None = None
+
+    @property
+    def title(self) -> str:
+        """The pipeline and the metric."""
+        return f"{self.pipeline or 'no pipeline'}, {self.metric}"
+
+    @property
+    def labelled(self) -> QualityWeek | None:
+        """The latest week with an anchored mean."""
+        return next((week for week in reversed(self.weeks) if week.anchored), None)
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from xml.sax.saxutils import escape
 
-from ragaliq.quality.figures import QualitySeries, QualityWeek
+from ragaliq.quality.figures import QualitySeries
 from ragaliq.statistics import Estimate
 
 _LEFT, _WIDE, _HIGH, _PANEL = 56, 520, 150, 226
@@ -46,7 +46,7 @@ def _panel(series: QualitySeries, top: int) -> list[str]:
     shown = [
         estimate
         for each in series.weeks
-        for estimate in (each.judge_alone, each.joined, _people(each))
+        for estimate in (each.judge_alone, each.joined, each.people)
         if estimate is not None
     ]
     floor = min(0.9, max(0.0, min(estimate.low for estimate in shown) - 0.02))
@@ -57,8 +57,7 @@ def _panel(series: QualitySeries, top: int) -> list[str]:
     def y(value: float) -> float:
         return top + 24 + _HIGH * (1.0 - (value - floor) / (1.0 - floor))
 
-    name = f"{series.pipeline or 'no pipeline'}, {series.metric}"
-    parts = [f'<text class="title" x="{_LEFT}" y="{top + 8}">{escape(name)}</text>']
+    parts = [f'<text class="title" x="{_LEFT}" y="{top + 8}">{escape(series.title)}</text>']
     for part in range(5):
         value = floor + (1.0 - floor) * part / 4
         at = f'y1="{y(value):.1f}" y2="{y(value):.1f}"'
@@ -77,8 +76,7 @@ def _panel(series: QualitySeries, top: int) -> list[str]:
             f'<text class="soft" x="{middle:.1f}" y="{top + _HIGH + 42}" text-anchor="middle">'
             f"{day.day} {day:%b}</text>"
         )
-        people = _people(each)
-        if people is not None:
+        if (people := each.people) is not None:
             ends = f'y1="{y(people.low):.1f}" y2="{y(people.high):.1f}"'
             parts += [
                 f'<line class="people" x1="{middle:.1f}" x2="{middle:.1f}" {ends}/>',
@@ -93,10 +91,6 @@ def _panel(series: QualitySeries, top: int) -> list[str]:
             f'<text class="note" x="{x(time) + 4:.1f}" y="{top + 20}">{words}</text>',
         ]
     return parts
-
-
-def _people(week: QualityWeek) -> Estimate | None:
-    return week.anchored.estimate if week.anchored else None
 
 
 def _line(
