@@ -242,12 +242,8 @@ class _Run:
         """One of its spans has ended well."""
         log = self.log
         if part is _Part.MODEL:
-            reply = reply_of(result)
-            if reply is None:
+            if not self.replied(span_id, result):
                 self.streaming.add(span_id)
-            else:
-                log.replied(span_id, reply[0], also=reply[1])
-                self.reply, self.reply_blocks = reply[0], cited_blocks(result)
         elif part is _Part.RETRIEVE:
             log.retrieved(span_id, self.evidence(result))
         elif part is _Part.RERANK:
@@ -260,6 +256,15 @@ class _Run:
                 self.inner.append(answer)
             if not self.has_synthesizer:
                 log.returned(span_id, self.evidence(sources_of(payload)) or None)
+
+    def replied(self, span_id: str, response: Any, *, is_streamed: bool = False) -> bool:
+        """A model has replied; False if the reply is yet to be streamed."""
+        reply = reply_of(response)
+        if reply is None:
+            return False
+        self.log.replied(span_id, reply[0], also=reply[1])
+        self.reply, self.reply_blocks = reply[0], cited_blocks(response, is_streamed=is_streamed)
+        return True
 
     def tool_ended(self, span_id: str, tool: Any, output: ToolOutput) -> None:
         """A tool has ended."""
@@ -291,7 +296,7 @@ class _Run:
         return "" if log.answer.text.strip() else "no_answer"
 
 
-class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
+class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
     """Finds question, context and answer of every run and hands them to a monitor.
 
     Attach it with `attach`. It works on LlamaIndex's root dispatcher only: the dispatchers of
@@ -313,7 +318,6 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
     Attributes:
         monitor: Where the runs go.
         pipeline: See above.
-        stream_ends: The event handler that goes with this one: it says what models streamed.
         attached_as: What `attach` was called with; empty for a handler of another's.
         errors: Events that ragaliq failed to handle; the application never notices them.
 
@@ -324,7 +328,6 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
     if TYPE_CHECKING:
         monitor: Monitor
         pipeline: str
-        stream_ends: StreamEnds
         attached_as: tuple[object, ...]
         errors: int
         _runs: RunRegistry[_Run]
@@ -358,7 +361,6 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
         vars(self).update(
             monitor=monitor,
             pipeline=pipeline,
-            stream_ends=StreamEnds(self),
             attached_as=(),
             errors=0,
             _runs=RunRegistry(max_runs=max_runs, max_age=max_age, sweep_later=monitor.sweep_later),
@@ -456,7 +458,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
         dispatcher = get_dispatcher()
         with _LISTENING:
             if not any(each is self for each in dispatcher.span_handlers):
-                dispatcher.event_handlers = [*dispatcher.event_handlers, self.stream_ends]
+                dispatcher.event_handlers = [*dispatcher.event_handlers, self]
                 dispatcher.span_handlers = [*dispatcher.span_handlers, self]
 
     def stop_listening(self) -> None:
@@ -466,7 +468,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
             # New lists: another thread may be walking the old ones, and would skip a handler. By
             # identity: LlamaIndex's handlers compare equal when their fields do.
             spans = [each for each in dispatcher.span_handlers if each is not self]
-            events = [each for each in dispatcher.event_handlers if each is not self.stream_ends]
+            events = [each for each in dispatcher.event_handlers if each is not self]
             dispatcher.span_handlers, dispatcher.event_handlers = spans, events
 
     def scored_by_guard(self, span_id: str, answer: str) -> None:
@@ -475,15 +477,20 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
         if run is not None:
             run.guarded.add(answer.strip())
 
-    def streamed(self, span_id: str | None, response: Any) -> None:
-        """A model has streamed its reply to the end."""
-        run = self._runs.runs.get(span_id or "")
-        if run is not None and span_id in run.streaming:
-            run.streaming.discard(span_id)
-            reply = reply_of(response)
-            if reply is not None:
-                run.log.replied(span_id, reply[0], also=reply[1])
-                run.reply, run.reply_blocks = reply[0], cited_blocks(response, is_streamed=True)
+    def handle(self, event: Any, **kwargs: Any) -> None:
+        """Something has happened; there is an event for each token.
+
+        What a model streamed is in no span: that ends with the first token.
+        """
+        if type(event) is not LLMChatEndEvent and type(event) is not LLMCompletionEndEvent:
+            return
+        try:
+            run = self._runs.runs.get(event.span_id or "")
+            if run is not None and event.span_id in run.streaming:
+                run.streaming.discard(event.span_id)
+                run.replied(event.span_id, event.response, is_streamed=True)
+        except Exception as error:  # noqa: BLE001 - would be dropped without a word
+            self._fail(error)
 
     def close(self) -> None:
         """End the runs in progress, counted `interrupted`; called when LlamaIndex shuts down."""
@@ -763,30 +770,6 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
         self._complaints.add("a run could not be captured", error, in_application=True)
         if run is not None:
             self._discard(run, "internal_error")
-
-
-class StreamEnds(BaseEventHandler):
-    """Says what models have streamed, which spans do not: they end with the first token."""
-
-    if TYPE_CHECKING:
-        _handler: RagaliqSpanHandler
-
-    def __init__(self, handler: RagaliqSpanHandler) -> None:
-        super().__init__()
-        vars(self)["_handler"] = handler
-
-    @classmethod
-    def class_name(cls) -> str:
-        """Name of the class, as LlamaIndex asks for it."""
-        return "RagaliqStreamEnds"
-
-    def handle(self, event: Any, **kwargs: Any) -> None:
-        """Something has happened; there is an event for each token."""
-        if type(event) is LLMChatEndEvent or type(event) is LLMCompletionEndEvent:
-            try:
-                self._handler.streamed(event.span_id, event.response)
-            except Exception as error:  # noqa: BLE001 - would be dropped without a word
-                self._handler._fail(error)
 
 
 _WITHDRAWN = "withdrawn"
