@@ -24,13 +24,11 @@ from ragaliq.capture.extract import (
     require_function,
     unreadable,
 )
-from ragaliq.capture.registry import FollowedRun, RunRegistry
+from ragaliq.capture.registry import RunRegistry
 from ragaliq.capture.run import RunLog
-from ragaliq.capture.shown import FoundContext
 from ragaliq.capture.texts import (
     ANSWER_KEYS,
     CONTEXT_KEYS,
-    QUESTION_KEYS,
     Found,
     Message,
     Reader,
@@ -42,21 +40,16 @@ from ragaliq.capture.texts import (
 )
 from ragaliq.core.checks import takes_only
 from ragaliq.core.complaints import Complaints
-from ragaliq.core.test_case import CaseSources
 
 __all__ = [
     "ANSWER_KEYS",
     "CONTEXT_KEYS",
-    "QUESTION_KEYS",
-    "CaseSources",
     "Complaints",
     "Conversations",
     "Explanation",
     "Explanations",
     "Extract",
-    "FollowedRun",
     "Found",
-    "FoundContext",
     "Message",
     "Reader",
     "RunLog",

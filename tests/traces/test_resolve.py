@@ -20,7 +20,8 @@ from ragaliq import (
     RAGTestCase,
     TelemetryOptions,
 )
-from ragaliq.capture import CaseSources, Conversations
+from ragaliq.capture import Conversations
+from ragaliq.core.test_case import CaseSources
 from ragaliq.datasets import read_cases
 from ragaliq.traces import SpanEvent, cases_of_trace
 
