@@ -19,10 +19,6 @@ async def verdicts(context: list[str]) -> dict[str, str]:
     return {claim: found[index].verdict for index, claim in enumerate(CLAIMS)}
 
 
-async def test_without_an_attempt_the_verdicts_are_these():
-    assert await verdicts(CHUNKS) == CLAIMS
-
-
 async def test_an_attempt_in_the_context_moves_no_verdict(attempt):
     first, second = CHUNKS
     for context in (

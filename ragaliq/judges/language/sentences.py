@@ -48,20 +48,18 @@ _SCRIPTS = tuple(
     )
 )
 _LATIN = {
-    "en": "the of and is to in was that for with are it a as on by",
-    "de": "der die das und ist nicht ein eine mit von den im zu",
-    "fr": "le la les des est et une dans pour que du qui pas",
-    "es": "el la los las es y una en por que del con se",
-    "it": "il lo gli della è e una che di per non del sono",
-    "pt": "o os um uma é e em não que da dos das para com",
-    "nl": "de het een en van is niet dat op voor met zijn",
+    language: frozenset(words.split())
+    for language, words in {
+        "en": "the of and is to in was that for with are it a as on by",
+        "de": "der die das und ist nicht ein eine mit von den im zu",
+        "fr": "le la les des est et une dans pour que du qui pas",
+        "es": "el la los las es y una en por que del con se",
+        "it": "il lo gli della è e una che di per non del sono",
+        "pt": "o os um uma é e em não que da dos das para com",
+        "nl": "de het een en van is niet dat op voor met zijn",
+    }.items()
 }
-_MARKERS: dict[str, list[str]] = {}
-for _language, _words in _LATIN.items():
-    for _word in _words.split():
-        _MARKERS.setdefault(_word, []).append(_language)
-
-_FOREIGN = frozenset(word for word, languages in _MARKERS.items() if "en" not in languages)
+_FOREIGN = frozenset[str]().union(*_LATIN.values()) - _LATIN["en"]
 _NOT_LATIN = re.compile("[^\0-\u024f\u2010-\u203a]")  # punctuation does not count
 _SAMPLE = 2_000  # characters looked at to find the language
 _PIECE = 2_000  # sentencex is quadratic in unclosed quotes: bound what it sees at once
@@ -87,10 +85,7 @@ def detect_language(text: str) -> str:
     words = sample.lower().split()
     if _FOREIGN.isdisjoint(words):  # as in most English: no other language can have more
         return "en"
-    counts = dict.fromkeys(_LATIN, 0)
-    for word in filter(_MARKERS.__contains__, words):
-        for language in _MARKERS[word]:
-            counts[language] += 1
+    counts = {language: sum(map(of.__contains__, words)) for language, of in _LATIN.items()}
     best = max(counts, key=counts.__getitem__)
     return best if counts[best] > counts["en"] + 1 else "en"
 
