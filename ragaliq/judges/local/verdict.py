@@ -156,8 +156,7 @@ def decide(
     match, sign, features = examine(claim, context, parameters.frequencies)
     support = round(parameters.support(features), 4)
     sentence = context.sentences[match.sentence].text
-    missing = () if sign else match.missing[:_MOST_NAMED]
-    named = ", ".join(_as_written(claim, missing))
+    named = ", ".join(_as_written(claim, match.missing[:_MOST_NAMED]))
     quoted = " ".join(sentence.split())
     if len(quoted) > _MOST_QUOTED:
         quoted = f"{quoted[: _MOST_QUOTED - 1]}…"
