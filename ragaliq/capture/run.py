@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from math import inf
 from sys import getsizeof
 from typing import Any
 
@@ -26,8 +27,13 @@ Passages = Sequence[Passage]
 ByKey = Mapping[Any, Passages]
 
 # Strings under these keys are no context, whatever stands in the prompt.
-_NO_CONTEXT = frozenset((*QUESTION_KEYS, *ANSWER_KEYS, "chat_history", "history", "messages"))
-_OF_TEXT = frozenset({"said", "replied"})
+_NO_CONTEXT = frozenset(
+    # "result" is also what a database returned; the answer itself is told by its text.
+    {*QUESTION_KEYS, *ANSWER_KEYS, "chat_history", "history", "messages"} - {"result"}
+)
+_OF_ANSWER = frozenset({"", *ANSWER_KEYS})  # spans show the only value of a step without its key
+_NO_PASSAGES = frozenset({"asked", "replied", "retrieving", "turn"})
+_OF_TEXT = frozenset({"said", "replied", "retrieving"})
 _SEARCHES = frozenset({"retrieved", "retrieving", "reranked", "told", "answering", "named"})
 # Checked once for each combination: there are few, and every run has one.
 _sources = lru_cache(maxsize=256)(CaseSources)
@@ -111,9 +117,9 @@ class RunLog:
         """A step was given, or returned, a text under a key; by itself, the key is empty."""
         self._events.append(("said", step, text, key))
 
-    def retrieving(self, step: Step) -> None:
+    def retrieving(self, step: Step, query: str = "") -> None:
         """A retriever began; models below it write queries, not answers."""
-        self._events.append(("retrieving", step))
+        self._events.append(("retrieving", step, query))
 
     def retrieved(self, step: Step, passages: Passages) -> None:
         """A retriever ended: its documents replace those of the retrievers inside it."""
@@ -264,7 +270,9 @@ class RunLog:
 
     def _find(self, events: Sequence[tuple[Any, ...]]) -> FoundContext:
         question, answer = self.question.text, self.answer.text
-        seen = shown(*_calls_and_candidates(events, self.parents), question, answer)
+        calls = _calls(events, self.parents, words(answer))
+        queries = [event[2] for event in events if event[0] == "retrieving"]
+        seen = shown(calls, _candidates(events), question, answer, queries)
         found = seen or FoundContext((), missing="nothing_retrieved")
         if self.passages is not None:
             found = FoundContext(self.passages, "application", history=found.history)
@@ -337,24 +345,46 @@ def built(case: RAGTestCase | RunLog) -> RAGTestCase:
     return case.build() if isinstance(case, RunLog) else case
 
 
-def _calls_and_candidates(
-    events: Sequence[tuple[Any, ...]], parents: Mapping[Step, Step | None]
-) -> tuple[list[Call], list[Candidate]]:
+def _calls(
+    events: Sequence[tuple[Any, ...]], parents: Mapping[Step, Step | None], answer: str
+) -> list[Call]:
+    """The run's calls of models, in the order of their beginnings."""
     retrievers = {event[1] for event in events if event[0] == "retrieving"}
+    tools = {e[1]: e[2][0].text for e in events if e[0] == "told" and len(e[2]) == 1}
+    answered = {
+        step
+        for kind, step, *rest in events
+        if kind == "said"
+        and rest[1] in _OF_ANSWER
+        and parents.get(step) is not None  # all of the run is in its own step
+        and words(rest[0]) == answer
+    }
     calls: dict[Step, Call] = {}
-    found: list[Candidate] = []
-    taken: set[int] = set()  # what a retriever returned is what the next step was given
     for at, (kind, step, *rest) in enumerate(events):
         if kind == "asked":
-            is_aside = bool(retrievers) and any(
-                each in retrievers for each in _around(step, parents)
+            around = list(_around(step, parents))
+            calls[step] = Call(
+                rest[0],
+                None,
+                began=at,
+                is_aside=not retrievers.isdisjoint(around),
+                for_tool=next((tools[each] for each in around if each in tools), ""),
+                to_answer=next((n for n, each in enumerate(around) if each in answered), inf),
             )
-            calls[step] = Call(rest[0], None, began=at, is_aside=is_aside)
-        elif kind == "replied":
-            if step in calls:
-                calls[step] = calls[step]._replace(reply=rest[0], also=rest[1], ended=at)
-        elif kind == "said":
-            if rest[1] not in _NO_CONTEXT:
+        elif kind == "replied" and step in calls:
+            calls[step] = calls[step]._replace(reply=rest[0], also=rest[1], ended=at)
+    return list(calls.values())
+
+
+def _candidates(events: Sequence[tuple[Any, ...]]) -> list[Candidate]:
+    """What may be context, in the order in which it turned up."""
+    # Whatever else it was called: a conversation that a step loads is first a text without a name.
+    barred = {event[2] for event in events if event[0] == "said" and event[3] in _NO_CONTEXT}
+    found: list[Candidate] = []
+    taken: set[int] = set()  # what a retriever returned is what the next step was given
+    for at, (kind, _, *rest) in enumerate(events):
+        if kind == "said":
+            if rest[0] not in barred:
                 is_usual = rest[1] in CONTEXT_KEYS
                 found.append(Candidate(Passage(rest[0]), "text" if is_usual else "loose", at))
         elif kind == "told":
@@ -362,13 +392,13 @@ def _calls_and_candidates(
                 is_text = each.id is None and each.metadata is None
                 said = "tool" if len(rest[0]) == 1 else "block"
                 found.append(Candidate(each, said if is_text else "document", at))
-        elif kind != "turn":
+        elif kind not in _NO_PASSAGES:
             for part in rest:  # a list of documents, or lists by key
                 for passages in part.values() if isinstance(part, Mapping) else [part]:
                     if passages is not None and id(passages) not in taken:
                         taken.add(id(passages))
                         found += [Candidate(passage, "document", at) for passage in passages]
-    return list(calls.values()), found
+    return found
 
 
 def _around(step: Step | None, parents: Mapping[Step, Step | None]) -> Iterator[Step]:

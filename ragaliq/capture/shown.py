@@ -25,6 +25,7 @@ import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import inf
 from typing import NamedTuple
 
 from ragaliq.capture.conversation import messages_before, turns_of_messages
@@ -44,6 +45,7 @@ _WORDS = re.compile(r"[^\W_]+")
 # A chunk of English takes a tenth of the time so.
 _ASCII = {code: chr(code).lower() if chr(code).isalnum() else " " for code in range(128)}
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|\n+|(?<=[。！？])")
+_ASKS = ("?", "？", "؟")
 _CITED = re.compile(r"\[\^?\d+[^\]]{0,20}\]|【[^】]*】")  # which applications add, or take away
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})|\\[nrt\"\\/]")
 
@@ -74,6 +76,8 @@ class Call(NamedTuple):
         began: When it began, and
         ended: when it ended, as places in the run's order of events.
         is_aside: Whether it works for a retriever; its reply is no answer to anybody.
+        for_tool: What the tool said that it works for, which may pass its reply on.
+        to_answer: How many steps around it is one that returned the answer; infinite for none.
     """
 
     messages: Sequence[Message]
@@ -82,6 +86,8 @@ class Call(NamedTuple):
     began: int = 0
     ended: int = 0
     is_aside: bool = False
+    for_tool: str = ""
+    to_answer: float = inf
 
 
 _KINDS = ("document", "tool", "block", "text", "loose")
@@ -115,7 +121,11 @@ def words(text: str) -> str:
 
 
 def shown(
-    calls: Sequence[Call], candidates: Sequence[Candidate], question: str, answer: str
+    calls: Sequence[Call],
+    candidates: Sequence[Candidate],
+    question: str,
+    answer: str,
+    queries: Iterable[str] = (),
 ) -> FoundContext | None:
     """The context of an answer, by what its model was shown.
 
@@ -124,13 +134,14 @@ def shown(
         candidates: What may be context, in the order in which it turned up.
         question: The user's question, which is no context.
         answer: The answer.
+        queries: What retrievers were asked.
 
     Returns:
         None where that is not known: no call gave the answer, or its prompt is not to be seen.
         The history is what stands in the answering prompt before the question: a conversation, or
         examples of one.
     """
-    finding = _Finding(calls, candidates, question, answer)
+    finding = _Finding(calls, candidates, question, answer, queries)
     if not any(prompt.text.strip() for prompt in finding.prompts):
         return None
     kinds = {candidate.kind for candidate in candidates}
@@ -242,9 +253,15 @@ class _Finding:
     """
 
     def __init__(
-        self, calls: Sequence[Call], candidates: Sequence[Candidate], question: str, answer: str
+        self,
+        calls: Sequence[Call],
+        candidates: Sequence[Candidate],
+        question: str,
+        answer: str,
+        queries: Iterable[str],
     ) -> None:
         self._norm = norm = functools.cache(words)
+        self._all, self._queries = candidates, {norm(query) for query in queries}
         self._question, self._answer = norm(question), norm(_CITED.sub(" ", answer))
         # When a model first gave each reply.
         self._ended: dict[str, int] = {}
@@ -259,6 +276,12 @@ class _Finding:
             for call in calls
             if call.reply is not None and not call.is_aside
         ]
+        # What a model writes down with a tool is its own as well.
+        self._wrote = self._ended.copy()
+        for call in calls:
+            for text in map(norm, call.also):
+                if len(text) >= _TELLING:
+                    self._wrote[text] = min(call.ended, self._wrote.get(text, call.ended))
         self.found: dict[str, tuple[_Place, Passage]] = {}
         used: dict[int, _Prompt] = {}
         todo = self._answering() if self._answer else []
@@ -268,7 +291,6 @@ class _Finding:
             call = todo.pop()
             if id(call) not in used:
                 used[id(call)] = prompt = _Prompt(call, norm)
-                tools = {text for text, _ in prompt.tools}
                 # The earlier calls whose replies stand in this prompt.
                 todo += [
                     earlier
@@ -276,21 +298,32 @@ class _Finding:
                     if reply
                     and earlier is not call
                     and earlier.ended <= call.began
-                    and (
-                        reply in tools
-                        or (
-                            len(reply) >= _TELLING
-                            and reply != self._question
-                            and (f" {reply} " in prompt.text or reply in prompt.said)
-                        )
-                    )
+                    and self._is_passed_on(reply, earlier, prompt)
                 ]
         self.prompts = sorted(used.values(), key=lambda prompt: prompt.call.began)
         # What stands in a prompt was there before it.
         self._began = max((prompt.call.began for prompt in self.prompts), default=0)
-        before = [reply for reply, ended in self._ended.items() if ended < self._began]
+        before = [text for text, ended in self._wrote.items() if ended < self._began]
         self._earlier = _Standing(before) if before else None
         self._candidates = self._distinct(each for each in candidates if each not in given)
+
+    def _is_passed_on(self, reply: str, call: Call, prompt: _Prompt) -> bool:
+        """Whether a prompt holds what an earlier call replied, and so rests on what that saw."""
+        if any(reply == text for text, _ in prompt.tools):
+            # A few letters are also what another tool says: a grade is no calculator's result.
+            return len(reply) >= _TELLING or reply == self._norm(call.for_tool)
+        if reply in self._queries or (call.reply or "").rstrip().endswith(_ASKS):
+            return False  # what a model searched with tells nothing of what it was shown
+        if len(reply) >= _TELLING:
+            return f" {reply} " in prompt.text or reply in prompt.said
+        if " " not in reply:
+            return False
+        # A short one may also be a document's words, or the question's.
+        own = {self._norm(c.passage.text) for c in self._all if c.kind in {"document", "text"}}
+        texts = [t for t in (*own, self._question) if t and t != reply and f" {t} " in prompt.text]
+        return prompt.text.count(f" {reply} ") > sum(
+            f" {text} ".count(f" {reply} ") for text in texts
+        )
 
     def _as_said(self, call: Call) -> Call:
         """A call in whose prompt what models said since the question is the assistant's.
@@ -323,7 +356,8 @@ class _Finding:
         # A field of a structured reply, or a reply with more around it.
         same = same or [call for said, call in texts if any(map(_stands_in(answer), said))]
         if same:
-            return same[-1:]
+            # A grader's "yes" may be the answer's words as well.
+            return [min(reversed(same), key=lambda call: call.to_answer)]
         # Several replies that stand in the answer; of equal ones as many as stand there.
         telling = max(1, min(_TELLING, len(answer) // 2))
         parts: defaultdict[str, list[Call]] = defaultdict(list)
@@ -346,12 +380,12 @@ class _Finding:
         """Whether a text is little more than what models had said before it turned up."""
         if self._earlier is None:
             return False
-        if self._ended.get(text, before) < before:
+        if self._wrote.get(text, before) < before:
             return True
         left = text
         said = [reply for reply in self._earlier.inside(text) if len(reply) >= _TELLING]
-        for reply in sorted(said, key=self._ended.__getitem__):
-            if self._ended[reply] < before:
+        for reply in sorted(said, key=self._wrote.__getitem__):
+            if self._wrote[reply] < before:
                 left = left.replace(reply, "")
         return len(left.strip()) <= (1 - share) * len(text)
 
@@ -371,7 +405,8 @@ class _Finding:
         for candidate in candidates:
             passage = candidate.passage
             text = self._norm(passage.text) or passage.text.strip()
-            if not text:
+            # A catalogue of questions is searched by them: the user's own is no evidence.
+            if not text or text == self._question:
                 continue
             rank, scored = _KINDS.index(candidate.kind), passage.score is not None
             has = -rank, passage.id is not None, scored, bool(passage.metadata)

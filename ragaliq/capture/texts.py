@@ -30,17 +30,16 @@ QUESTION_KEYS = (
     "message",
     "user_msg",
 )
+# Other things go by these names too, also beside a conversation that ends with the answer.
+_UNSURE_ANSWER_KEYS = ("output", "response", "result", "text")
 ANSWER_KEYS = (
     "answer",
-    "result",
-    "output",
-    "response",
     "generation",
     "output_text",
     "final_answer",
-    "text",
     "reply",
     "final_response",
+    *_UNSURE_ANSWER_KEYS,
 )
 CONTEXT_KEYS = (
     "context",
@@ -55,6 +54,7 @@ CONTEXT_KEYS = (
     "search_results",
 )
 _TEXT_KEYS = ("page_content", "text", "content")
+_WITH_RAW = {"raw", "parsed", "parsing_error"}
 _HISTORY_KEYS = ("chat_history", "history", "conversation_history")
 _SCORE_KEYS = ("relevance_score", "score")
 # Settings of a request that stand beside its question.
@@ -342,15 +342,20 @@ class Reader:
         fields = self.fields(value) or {}
         if fields.get("structured_response") is not None:
             return self.answer_text(fields["structured_response"], f"{where}.structured_response")
+        if fields.keys() == _WITH_RAW:  # LangChain's structured output, with what it was read from
+            return self.answer_text(fields["parsed"], f"{where}.parsed")
+        messages = self.messages(fields or value)
+        last = self.message(messages[-1]) if messages else None
+        # The assistant's final message of this turn; there is none while it calls tools.
+        is_said = last is not None and last.role == "assistant" and not last.is_call and last.text
         for key in ANSWER_KEYS:
+            if is_said and key in _UNSURE_ANSWER_KEYS:
+                break
             found = self.answer_text(fields[key], f"{where}.{key}") if key in fields else None
             if found:
                 return found
-        messages = self.messages(fields or value)
         if messages:
-            # The assistant's final message of this turn; there is none while it calls tools.
-            last = self.message(messages[-1])
-            if last is None or last.role != "assistant" or last.is_call or not last.text:
+            if last is None or not is_said:
                 return None
             return Found(last.text, f"{where}.messages" if fields else where)
         # A state holds much; an object of the application's own is what it answered with.

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from ragaliq.capture.run import RunLog
-from ragaliq.capture.texts import ANSWER_KEYS, CONTEXT_KEYS, Found, models_words
+from ragaliq.capture.texts import ANSWER_KEYS, Found, models_words
 from ragaliq.core.complaints import Complaints
 from ragaliq.core.passages import Passage
 from ragaliq.core.run import RunInfo, SpanTarget
@@ -597,7 +597,7 @@ def _returned(log: RunLog, step: Step) -> None:
     if isinstance(outputs, Mapping):
         log.returned(key, by_key=READER.by_key(outputs))
         for name, text in outputs.items():
-            if isinstance(text, str) and name in CONTEXT_KEYS:
+            if isinstance(text, str):
                 log.said(key, text, name)
     elif isinstance(outputs, list):
         log.returned(key, READER.document_list(outputs))

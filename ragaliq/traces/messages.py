@@ -27,6 +27,7 @@ _FRAMEWORK_SAYS = (
     "Successfully transferred ",
     "Successfully handed off ",
     "Updated todo list to ",
+    "[cleared]",
 )
 # What resumes a LangGraph run is an answer to a question of the run's own.
 _COMMAND = {"graph", "update", "resume", "goto"}

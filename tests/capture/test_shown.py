@@ -53,6 +53,13 @@ class Run:
         self.log.told(self._step(), [Passage(text) for text in texts])
         return self
 
+    def agent(self, reply, *messages):
+        """A tool that says what a model of its own replied."""
+        step = self._step()
+        self.ask(*messages, reply=reply, parent=step)
+        self.log.told(step, [Passage(reply)])
+        return self
+
     def ask(self, *messages, reply=ANSWER, also=(), parent="root"):
         step = self._step(parent)
         self.log.asked(step, messages)
@@ -183,8 +190,8 @@ def test_this_turns_tool_messages_count_whole_where_no_passage_stands_in_them():
 
 
 def test_a_tool_that_repeats_a_models_reply_leads_to_what_that_model_was_shown():
-    run = Run().retrieve(REFUNDS).ask(prompt(REFUNDS), reply="Five.")
-    run.tool("Five.").ask(user(QUESTION), tool("Five."))
+    run = Run().retrieve(REFUNDS)
+    run.agent("Five.", prompt(REFUNDS)).ask(user(QUESTION), tool("Five."))
     assert run.context() == [REFUNDS]
     run = Run().ask(user("Hm?"), reply="It takes five days, I think.")
     run.tool("It takes five days, I think.").ask(

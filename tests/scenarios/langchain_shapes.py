@@ -12,6 +12,8 @@ from typing import Annotated, Any, NamedTuple, TypedDict
 
 from langchain.agents import create_agent
 from langchain.agents.middleware import (
+    ClearToolUsesEdit,
+    ContextEditingMiddleware,
     TodoListMiddleware,
     ToolCallLimitMiddleware,
     dynamic_prompt,
@@ -853,8 +855,124 @@ NO_LISTS = [
     f"{['five days'] * 1000}",
 ]
 
+
+def with_loaded_history():
+    """A conversation that a step loads: what the assistant said in it supports nothing."""
+    prompt = ChatPromptTemplate.from_template("{history}\n{context}\nQuestion: {question}")
+    history = RunnableLambda(lambda _: "User: Hello there.\nAssistant: It takes nine days.")
+    sources = {"history": history, "context": FixedRetriever(texts=[]) | joined}
+    return (
+        sources
+        | RunnablePassthrough.assign(question=lambda _: QUESTION)
+        | prompt
+        | model(AT_LENGTH)
+    )
+
+
+class SearchState(TypedDict, total=False):
+    question: str
+    query: str
+    documents: list[Document]
+    result: str
+    generation: str
+
+
+def search_again(state):
+    """Writes a better query from documents that no answer may rest on."""
+    found = joined(TopicRetriever().invoke("shipping"))
+    query = model("How long do refunds take by card?").invoke(f"Outdated: {found}").text
+    return {"query": query, "documents": FixedRetriever().invoke(query)}
+
+
+def answer_query(state):
+    prompt = f"{joined(state['documents'])}\n\nQuestion: {state['query']}"
+    return {"generation": model(AT_LENGTH).invoke(prompt).text}
+
+
+ROWS = "[('refund', '5 working days', 'to the card')]"
+
+
+def ask_database(state):
+    return {"query": model("SELECT days FROM refunds").invoke(QUESTION).text, "result": ROWS}
+
+
+def answer_rows(state):
+    return {"generation": model(AT_LENGTH).invoke(f"{state['result']}\n{QUESTION}").text}
+
+
+def say_yes(state):
+    return {"generation": model("Yes.").invoke(joined(documents(REFUNDS[:1])) + QUESTION).text}
+
+
+def check_yes(state):
+    """Grades an answer of one word, which is the grader's as well."""
+    model("yes").invoke(f"Is it so? {joined(state['documents'])} {state['generation']}")
+    return {}
+
+
+@tool
+def think(thought: str) -> str:
+    """Writes a thought down."""
+    return f"Thought recorded: {thought}"
+
+
+@tool
+def rated(query: str) -> str:
+    """Looks things up, and keeps what a model rates highly."""
+    grades = {
+        text: model(grade).invoke(text).text for text, grade in zip(REFUNDS, "95", strict=True)
+    }
+    return "\n".join(text for text, grade in grades.items() if grade == "9")
+
+
+@tool
+def count(since: str) -> str:
+    """Counts days."""
+    return "5"
+
+
+def cleared():
+    edit = ContextEditingMiddleware(edits=[ClearToolUsesEdit(trigger=20, keep=1)])
+    calls = [calling("clock", city="Ulm"), calling("search", query="refunds")]
+    return agent(clock, search(), calls=calls, reply=AT_LENGTH, middleware=[edit])
+
+
+def structured(**options):
+    called = calling("Cited", answer=AT_LENGTH, sources=["0.md"])
+    llm = model(called).with_structured_output(Cited, **options)
+    return rag_chain(llm=llm, parser=RunnablePassthrough())
+
+
 # Applications that answer at length, from what stands in odd places.
 ODD = {
+    "a history that a step loads": Shape(with_loaded_history, texts=[]),
+    "a query that a model wrote from other documents": Shape(
+        lambda: graph(search_again, answer_query, state=SearchState), {"question": QUESTION}
+    ),
+    "a database's result": Shape(
+        lambda: graph(ask_database, answer_rows, state=SearchState), {"question": QUESTION}, [ROWS]
+    ),
+    "a model's own thought": Shape(
+        lambda: agent(
+            think,
+            search(),
+            reply=AT_LENGTH,
+            calls=[calling("think", thought=f"Surely: {AT_LENGTH}"), calling("search", query="x")],
+        ),
+        ASK,
+    ),
+    "a grade that another tool's text equals": Shape(
+        lambda: agent(
+            rated,
+            count,
+            reply=AT_LENGTH,
+            calls=[calling("rated", query="x"), calling("count", since="Monday")],
+        ),
+        ASK,
+        REFUNDS[:1],
+    ),
+    "a tool's text that middleware cleared": Shape(cleared, ASK),
+    "what a model said beside what was parsed": Shape(lambda: structured(include_raw=True)),
     "an answer in an object": Shape(finding(CITED)),
     "an answer in an object's object": Shape(finding(Nested(result=CITED, confidence=0.9))),
     "an answer with citations": Shape(finding({"answer": {"text": AT_LENGTH, "citations": [1]}})),
@@ -911,4 +1029,7 @@ ODD = {
     },
 }
 SHAPES |= {name: shape._replace(answer=AT_LENGTH) for name, shape in ODD.items()}
+SHAPES["an answer that a grader says as well"] = Shape(
+    lambda: graph(retrieve, say_yes, check_yes), IN_STATE, REFUNDS[:1], "Yes."
+)
 ASYNCHRONOUS = {"a graph inside a graph": Shape(lambda: graph(ask_inner_graph), IN_STATE)}

@@ -421,7 +421,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
                 self._registry.ignore(run_id.int)
             elif root.ticket is not None:
                 root.retrievers.add(run_id.int)  # models below it write queries, not answers
-                root.log.retrieving(run_id.int)
+                root.log.retrieving(run_id.int, query)
         except Exception as error:  # noqa: BLE001 - as above
             self._complain(error)
 

@@ -54,6 +54,7 @@ _OWN_TEXTS = (
     "Successfully transferred ",
     "Successfully handed off ",
     "Updated todo list to ",
+    "[cleared]",
 )
 
 

@@ -242,14 +242,14 @@ class Run:
             self.has_answered = self.has_answered or not self.answer_keys.isdisjoint(outputs)
             log.returned(run, by_key=documents_among(outputs))
             for key, value in outputs.items():
-                if type(value) is str:
+                if isinstance(value, str):  # the texts of messages are of a kind of their own
                     log.said(run, value, key)
                 elif type(value) is list and key not in _CONTEXT_KEYS:
                     self._listed(run, value, key)
         elif kind := KINDS[type(outputs)]:
             if kind == "document":  # messages and prompts are reported by models themselves
                 log.returned(run, READER.document_list([outputs]))
-        elif type(outputs) is list and outputs and type(outputs[0]) is str:
+        elif type(outputs) is list and outputs and isinstance(outputs[0], str):
             self._listed(run, outputs)
         elif isinstance(outputs, list) and (
             (documents := READER.document_list(outputs)) is not None
@@ -262,7 +262,7 @@ class Run:
     def _listed(self, run: int, values: list[Any], key: Any = "") -> None:
         """A step returned a list: its texts may be what it found."""
         for value in values[:_MOST_TEXTS]:
-            if type(value) is not str:
+            if not isinstance(value, str):
                 return
             self.log.said(run, value, key)
 
