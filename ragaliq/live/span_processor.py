@@ -241,7 +241,9 @@ class RagaliqSpanProcessor(SpanProcessor):
         unit.steps.add(context.span_id)
         if unit.ticket is not None:
             kind = self._recognition.at_start(span)
-            if kind is None or kind in _WORK:
+            # OpenInference never ends spans of LlamaIndex's streams that no event of theirs ends;
+            # a root that was streamed itself has no answer.
+            if _scope_of(span) != LLAMA_INDEX_SCOPE and (kind is None or kind in _WORK):
                 unit.open.add(context.span_id)
         self._runs.join(unit, context.span_id)
         if len(unit.steps) > self._max_spans:

@@ -274,9 +274,18 @@ class Thinker(Clerk):
         return CompletionResponse(text=f"Thought: {said}")
 
 
-def react_agent():
+class Streamer(Thinker):
+    """A model of the application's own, which tells nobody when its streams end."""
+
+    def stream_complete(self, prompt, formatted=False, **kwargs):
+        said = self.complete(prompt).text
+        for end in range(1, len(said) + 1):
+            yield CompletionResponse(text=said[:end], delta=said[end - 1])
+
+
+def react_agent(llm=None, **settings):
     tool = FunctionTool.from_defaults(policy)
-    made = ReActAgent(tools=[tool], llm=Thinker(), streaming=False)
+    made = ReActAgent(tools=[tool], llm=llm or Thinker(), **settings)
     return made.run(user_msg=QUESTION, memory=memory())
 
 
@@ -353,7 +362,8 @@ ASYNCHRONOUS = {
         lambda: agent(FunctionTool.from_defaults(search, name="policy")),
         ["Refunds take five days.", "Shops open at nine."],
     ),
-    "agent that calls its tool by text": Shape(react_agent, [policy("")]),
+    "agent that calls its tool by text": Shape(lambda: react_agent(streaming=False), [policy("")]),
+    "agent that streams": Shape(lambda: react_agent(Streamer()), [policy("")]),
     "agent that answers at length": Shape(
         lambda: agent(FunctionTool.from_defaults(policy), answer=AT_LENGTH),
         [policy("")],
