@@ -30,6 +30,11 @@ _NODE = re.compile(r"<NodeWithScore\(node=\w+\(id_=(?P<id>.*)\), score=(?P<score
 _RESPONSE_KEYS = {"source_nodes", "sources", "metadata", "response_gen", "response_txt"}
 _RESULT = "StopEvent(result="
 _EVENT = re.compile(r"\w+\(")
+_SETUP = "setup_agent"
+_TEXT_BLOCK = re.compile(
+    r"TextBlock\(block_type='text', text="
+    r"""(?P<text>(?P<quote>['"])(?:\\.|(?!(?P=quote))[^\\])*(?P=quote))\)"""
+)
 _WHOLE, _CUT = 50, "..."
 """Workflows show so many characters of a text that is longer, with dots after them."""
 _FINAL = "Answer:"
@@ -83,12 +88,29 @@ def question_of(steps: Sequence[Step]) -> Found | None:
     found = {p.text for s in steps if s.kind is Kind.RETRIEVER for p in s.passages or ()}
     texts = [text for text in found if len(text) >= _DOCUMENT]
     asked = (
-        Found(each, "prompt.user")
+        Found(_without_state(each, steps), "prompt.user")
         for each in (s.asked for s in outermost if s.kind is Kind.LLM)
         if each and not any(text in each for text in texts)
     )
     sought = (READER.question(s.inputs) for s in outermost if s.kind is not Kind.LLM)
     return next(asked, None) or next((each for each in sought if each is not None), None)
+
+
+def _without_state(asked: str, steps: Sequence[Step]) -> str:
+    """The user's words in what a model was asked: agents with a state write it around them.
+
+    What a step is given shows the whole of its event, whose last message is the user's.
+    """
+    setup = next((step for step in steps if method_of(step) == _SETUP), None)
+    event = _fields(setup.inputs).get("ev") if setup is not None else None
+    last = event.rpartition("ChatMessage(")[2] if isinstance(event, str) else ""
+    try:
+        said = [ast.literal_eval(match["text"]) for match in _TEXT_BLOCK.finditer(last)]
+    except (ValueError, SyntaxError):
+        return asked
+    if not said or not all(text and text in asked for text in said):
+        return asked
+    return asked[asked.find(said[0]) : asked.rfind(said[-1]) + len(said[-1])] or asked
 
 
 def _outermost(steps: Sequence[Step]) -> Iterator[Step]:

@@ -6,7 +6,7 @@ of its case.
 
 from typing import NamedTuple
 
-from llama_index.core.agent.workflow import FunctionAgent, ReActAgent
+from llama_index.core.agent.workflow import AgentWorkflow, FunctionAgent, ReActAgent
 from llama_index.core.base.llms.types import (
     ChatMessage,
     ChatResponse,
@@ -294,6 +294,13 @@ def agent(*tools, model=Caller, **settings):
     return made.run(user_msg=QUESTION, memory=memory())
 
 
+def agent_with_state(**settings):
+    tools = [FunctionTool.from_defaults(policy)]
+    made = FunctionAgent(name="a", description="a", tools=tools, llm=Caller(), streaming=False)
+    around = AgentWorkflow(agents=[made], initial_state={"tier": "gold"}, **settings)
+    return around.run(user_msg=QUESTION, memory=memory())
+
+
 SHAPES = {
     "query": Shape(lambda: engine().query(QUESTION)),
     "reranked": Shape(
@@ -364,6 +371,10 @@ ASYNCHRONOUS = {
     ),
     "agent that calls its tool by text": Shape(lambda: react_agent(streaming=False), [policy("")]),
     "agent that streams": Shape(lambda: react_agent(Streamer()), [policy("")]),
+    "agent with a state, which it shows its model": Shape(agent_with_state, [policy("")]),
+    "agent with a state, shown in the application's words": Shape(
+        lambda: agent_with_state(state_prompt="{msg}\n(The state is {state}.)"), [policy("")]
+    ),
     "agent that answers at length": Shape(
         lambda: agent(FunctionTool.from_defaults(policy), answer=AT_LENGTH),
         [policy("")],
