@@ -308,7 +308,10 @@ class RunLog:
         variable: Passages = ()
         given: dict[Step, Passages] = {}
         answering: Step | None = None
-        for kind, step, *rest in events:
+        last_reply = max(
+            (at for at, event in enumerate(events) if event[0] == "replied"), default=-1
+        )
+        for at, (kind, step, *rest) in enumerate(events):
             if kind == "named":
                 named = rest[0]
             elif kind == "turn":
@@ -321,7 +324,11 @@ class RunLog:
             else:
                 if kind == "given":
                     given[step] = [each for passages in rest[0].values() for each in passages]
-                fetched.take(kind, step, *rest)
+                if kind == "told" and at > last_reply:  # an answer that no model gave
+                    told = [each for each in rest[0] if words(each.text) != answer]
+                    fetched.take(kind, step, told)
+                else:
+                    fetched.take(kind, step, *rest)
         # The state of a conversation also holds the documents of earlier turns.
         if named is not None and (fetched.held or not self.keeps_turns):
             return "output", named

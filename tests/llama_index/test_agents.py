@@ -81,3 +81,17 @@ async def test_a_cancelled_workflow_is_cancelled(workflow, monitor, handler):
     with pytest.raises(WorkflowCancelledByUser):
         await run
     assert monitor.outcomes == {"cancelled": 1}
+
+
+async def test_what_a_tool_said_supports_nothing_where_it_is_the_answer(
+    workflow, monitor, handler, retriever_class
+):
+    tool = FunctionTool.from_defaults(lambda: "Made up.", name="policy")
+
+    async def hand_on():
+        return (await tool.acall()).content
+
+    workflow.retriever = retriever_class(lambda _: [])
+    workflow.answer = hand_on
+    await workflow.run(query=QUESTION)
+    assert monitor.only == (QUESTION, [], "Made up.")

@@ -301,6 +301,12 @@ def agent_with_state(**settings):
     return around.run(user_msg=QUESTION, memory=memory())
 
 
+def agent_that_hands_on(tool):
+    """The tool's text is the answer as it is."""
+    tool.metadata.return_direct = True
+    return agent(tool)
+
+
 SHAPES = {
     "query": Shape(lambda: engine().query(QUESTION)),
     "reranked": Shape(
@@ -374,6 +380,11 @@ ASYNCHRONOUS = {
     "agent with a state, which it shows its model": Shape(agent_with_state, [policy("")]),
     "agent with a state, shown in the application's words": Shape(
         lambda: agent_with_state(state_prompt="{msg}\n(The state is {state}.)"), [policy("")]
+    ),
+    "agent that hands an engine's answer on": Shape(
+        lambda: agent_that_hands_on(
+            QueryEngineTool.from_defaults(engine(), name="policy", description="Policy")
+        )
     ),
     "agent that answers at length": Shape(
         lambda: agent(FunctionTool.from_defaults(policy), answer=AT_LENGTH),

@@ -15,7 +15,8 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from langchain_shapes import Library, fetch, generate, graph
 from langgraph.checkpoint.memory import InMemorySaver
-from llama_index_shapes import AT_LENGTH, StudyWithSources, engine
+from llama_index.core.tools import FunctionTool
+from llama_index_shapes import AT_LENGTH, StudyWithSources, agent_that_hands_on, engine, policy
 from llama_index_shapes import QUESTION as LLAMA_QUESTION
 from openinference.instrumentation import TraceConfig
 from openinference.instrumentation.langchain import LangChainInstrumentor
@@ -222,6 +223,13 @@ def test_what_a_model_said_before_it_called_a_tool_is_no_answer(doors, langchain
     call = calling("list_files", query="refunds").model_copy(update={"content": "I will look."})
     create_agent(model(call), [list_files]).invoke({"messages": [("user", QUESTION)]}, langchain)
     doors.assert_without_case()
+    assert doors.skipped == {"no_answer": 1}
+
+
+@pytest.mark.usefixtures("llama_index")
+async def test_a_tools_text_that_is_the_answer_as_it_is_is_no_answer(doors):
+    await agent_that_hands_on(FunctionTool.from_defaults(policy))
+    await asyncio.to_thread(doors.assert_without_case)
     assert doors.skipped == {"no_answer": 1}
 
 

@@ -169,6 +169,7 @@ class _Run:
     streaming: set[str] = field(default_factory=set)  # calls whose replies are being streamed
     # Tools' texts that are the framework's own, or say that a tool failed.
     not_evidence: set[str] = field(default_factory=set)
+    direct: str = ""  # what a tool said that is to be the answer as it is, and supports nothing
     tools: tuple[str, ...] = ()  # tools open when it began, which may be around it
     stream: object | None = None  # the chat stream whose end brings the answer, once returned
     written: tuple[object, str, str] | None = None  # the last that was read: text, failure
@@ -286,6 +287,15 @@ class _Run:
         self.not_evidence.add(output.content)
         self.log.had_errors = True
 
+    def tool_called(self, result: ToolCallResult) -> None:
+        """An agent's call of a tool is over; the tool's own span, if any, may end in an error."""
+        said = result.tool_output.content
+        if result.tool_output.is_error:
+            self.tool_failed(result.tool_output)
+        elif result.return_direct and said not in self.inner:
+            is_models = bool(self.reply) and self.reply in said  # of one that the tool asked
+            self.direct = "" if is_models else said.strip()
+
     def missing(self) -> str:
         """Why there is no case; empty if there is one."""
         log = self.log
@@ -293,7 +303,9 @@ class _Run:
             return "not_rag"
         if not log.question.text.strip():
             return "no_question"
-        return "" if log.answer.text.strip() else "no_answer"
+        said = log.answer.text.strip()
+        is_tools = said == self.direct and log.answer.where == "output"
+        return "no_answer" if not said or is_tools else ""
 
 
 class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
@@ -621,8 +633,8 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
                 run.tool_ended(span_id, instance, result)
             else:
                 run.ended(span_id, part, bound_args, result)
-        elif isinstance(result, ToolCallResult) and result.tool_output.is_error:
-            run.tool_failed(result.tool_output)  # whose own span, if any, ended in the error
+        elif isinstance(result, ToolCallResult):
+            run.tool_called(result)
 
     def _exit_root(self, run: _Run, result: Any) -> None:
         run.is_open = False
