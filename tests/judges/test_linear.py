@@ -56,7 +56,7 @@ SHARES = "The harbour has 12 ships and no pool."
 
 
 def decided(claim: str, context: str) -> None:
-    chunks._kept.cache_clear()
+    chunks._read_or_kept.cache_clear()
     verdict.read_context.cache_clear()
     asyncio.run(LocalJudge().verify_claim(claim, [context]))
 

@@ -318,11 +318,12 @@ def is_refusal(text: str) -> bool:
     sentences = [text[start:end] for start, end in spans]
     if len(sentences) > _MOST_SENTENCES:
         return False
-    kinds = list(map(sentence_kind, sentences))
-    return "refusal" in kinds and all(
-        kind != "statement" or _COURTESY.search(plain(sentence))
-        for kind, sentence in zip(kinds, sentences, strict=True)
-    )
+    kinds = set[SentenceKind]()
+    for sentence in sentences:
+        kinds.add(kind := sentence_kind(sentence))
+        if kind == "statement" and not _COURTESY.search(plain(sentence)):
+            return False
+    return "refusal" in kinds
 
 
 def sentence_kind(sentence: str) -> SentenceKind:
