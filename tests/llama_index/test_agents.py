@@ -6,7 +6,7 @@ from importlib.metadata import version
 import pytest
 from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.core.tools import FunctionTool
-from llama_index.core.workflow import Context, StartEvent, StopEvent, Workflow, step
+from llama_index.core.workflow import Context, Event, StartEvent, StopEvent, Workflow, step
 from llama_index.core.workflow.errors import WorkflowCancelledByUser
 from llama_index_parts import memory, model
 from packaging.version import Version
@@ -95,3 +95,44 @@ async def test_what_a_tool_said_supports_nothing_where_it_is_the_answer(
     workflow.answer = hand_on
     await workflow.run(query=QUESTION)
     assert monitor.only == (QUESTION, [], "Made up.")
+
+
+class Found(Event):
+    nodes: list
+
+
+class Kept(Event):
+    nodes: list
+
+
+class OwnSearch(Workflow):
+    """Asks a store's client itself, drops all but the first, and hands on the nodes in events."""
+
+    found = ()
+    llm = None
+
+    @step
+    async def search(self, ev: StartEvent) -> Found:
+        return Found(nodes=list(self.found))
+
+    @step
+    async def rerank(self, ev: Found) -> Kept:
+        return Kept(nodes=ev.nodes[:1])
+
+    @step
+    async def answer(self, ev: Kept) -> StopEvent:
+        if self.llm is None:
+            return StopEvent(result=FINAL)
+        reply = await self.llm.acomplete(f"{ev.nodes[0].node.text}\n{QUESTION}")
+        return StopEvent(result=reply.text)
+
+
+@pytest.mark.parametrize("asks_a_model", [True, False])
+async def test_nodes_that_a_workflow_hands_on_count_as_found(
+    asks_a_model, scripted_llm, monitor, handler, nodes
+):
+    workflow = OwnSearch()
+    workflow.found = nodes(ANSWER, "Shops open at nine.")
+    workflow.llm = scripted_llm(reply=lambda _: FINAL) if asks_a_model else None
+    await workflow.run(query=QUESTION)
+    assert monitor.only == (QUESTION, [ANSWER], FINAL)

@@ -146,6 +146,17 @@ def _rows(text: str, metadata: Mapping[str, Any]) -> str:
     return f"{text} (rows of: {' '.join(metadata['sql_query'].split())})"
 
 
+def nodes_in(event: Any) -> list[NodeWithScore | BaseNode]:
+    """The nodes in the lists that an event of a workflow hands on."""
+    found: list[NodeWithScore | BaseNode] = []
+    # On the request path: `fields_of` asks pydantic for the fields, which takes twice as long.
+    given = (*vars(event).values(), *event.to_dict().values()) if isinstance(event, Event) else ()
+    for held in given:
+        if isinstance(held, list) and held and isinstance(held[0], NodeWithScore | BaseNode):
+            found += [node for node in held if isinstance(node, NodeWithScore | BaseNode)]
+    return found
+
+
 def sources_of(payload: Any) -> list[NodeWithScore]:
     """The nodes a response says it was made from, also those its tools returned."""
     if isinstance(payload, AgentChatResponse | StreamingAgentChatResponse):

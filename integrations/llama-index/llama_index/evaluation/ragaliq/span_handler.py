@@ -33,7 +33,7 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index.core.schema import BaseNode, NodeWithScore
 from llama_index.core.tools import BaseTool, ToolOutput
-from llama_index.core.workflow import Workflow
+from llama_index.core.workflow import StopEvent, Workflow
 
 from llama_index.evaluation.ragaliq.reading import (
     READER,
@@ -43,6 +43,7 @@ from llama_index.evaluation.ragaliq.reading import (
     inputs_of,
     labels_of,
     named_sources,
+    nodes_in,
     output_of,
     passages_of,
     payload_of,
@@ -153,6 +154,7 @@ class _Run:
     log: RunLog
     started: float = field(default_factory=time.monotonic)
     closed: bool = False
+    has_own_steps: bool = False  # of a workflow that the application wrote
     is_open: bool = True  # whether the root span has not ended yet
     inputs: Mapping[str, Any] = field(default_factory=dict)  # for the application's own function
     outputs: Any = None
@@ -266,6 +268,14 @@ class _Run:
         self.log.replied(span_id, reply[0], also=reply[1])
         self.reply, self.reply_blocks = reply[0], cited_blocks(response, is_streamed=is_streamed)
         return True
+
+    def handed_on(self, span_id: str, bound_args: BoundArguments, result: Any) -> None:
+        """A step of a workflow has ended; the nodes in its events may be a search's of its own."""
+        given = [n for each in bound_args.arguments.values() for n in nodes_in(each)]
+        kept = [] if isinstance(result, StopEvent) else nodes_in(result)
+        if given or kept:
+            passages = self.evidence(given)
+            self.log.reranked(span_id, self.evidence(kept) if kept else passages, given=passages)
 
     def tool_ended(self, span_id: str, tool: Any, output: ToolOutput) -> None:
         """A tool has ended."""
@@ -601,6 +611,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         # An agent's prompts are written from its memory.
         is_agent = isinstance(bound_args.arguments.get("start_event"), AgentWorkflowStartEvent)
         log.is_conversation = is_agent or session_id is not None
+        run.has_own_steps = run.is_workflow and not is_agent
         log.conversed(READER, history_of_call(bound_args))
         run.began(span_id, part, bound_args)
         if self._tools and parent_id is None:
@@ -635,6 +646,8 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
                 run.ended(span_id, part, bound_args, result)
         elif isinstance(result, ToolCallResult):
             run.tool_called(result)
+        elif run.has_own_steps:
+            run.handed_on(span_id, bound_args, result)
 
     def _exit_root(self, run: _Run, result: Any) -> None:
         run.is_open = False
