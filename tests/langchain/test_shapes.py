@@ -13,6 +13,7 @@ from langchain_shapes import (
     SHAPES,
     Answer,
     Reply,
+    State,
     agent,
     clock,
     generate,
@@ -147,16 +148,21 @@ def test_an_answer_of_an_earlier_turn_in_the_kept_state_is_not_this_turns(
     assert watch.triples[1:] == [EXPECTED]
 
 
-def test_an_answer_from_before_an_approval_is_that_of_the_resumed_run(watch, invoke):
+class Reviewed(State):
+    comment: str
+
+
+@pytest.mark.parametrize("update", [None, {"comment": "Looks good to me."}])
+def test_an_answer_from_before_an_approval_is_that_of_the_resumed_run(watch, invoke, update):
     def approve(state):
         interrupt("Send it?")
         return {}
 
-    rag = graph(retrieve, generate, approve, checkpointer=InMemorySaver())
+    rag = graph(retrieve, generate, approve, state=Reviewed, checkpointer=InMemorySaver())
     config = {**watch.config, "configurable": {"thread_id": "t-1"}}
     invoke(rag, IN_STATE, config)
     assert watch.incomplete == {"interrupted": 1}
-    invoke(rag, Command(resume=True), config)
+    invoke(rag, Command(resume=True, update=update), config)
     assert [(asked, answer) for asked, _, answer in watch.triples] == [(QUESTION, ANSWER)]
 
 

@@ -23,6 +23,7 @@ from langchain_core.messages import (
 from ragaliq import Passage
 from ragaliq.capture import (
     CONTEXT_KEYS,
+    Found,
     Message,
     Reader,
     document_blocks,
@@ -101,6 +102,12 @@ class LangChainReader(Reader):
         if role == "chat":
             role = _CHAT_ROLES.get(value.role, "assistant")
         return Message(role, texts, documents=documents)
+
+    def question(self, value: Any, where: str = "input") -> Found | None:
+        """The user's question; what a command updates, as one that resumes a run may, is none."""
+        if not isinstance(value, str | dict) and type(value).__module__.startswith("langgraph."):
+            return None
+        return super().question(value, where)
 
     def passage(self, value: Any) -> Passage | None:
         """A document."""
