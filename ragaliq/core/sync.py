@@ -47,8 +47,16 @@ class _DaemonThread:
     def restart_after_fork(self) -> None:
         """Begin without a thread, as in a forked child: its parent's is gone."""
         # Re-entrant: the garbage collector may run while it is held, and in it code of an adapter.
-        self._lock = threading.RLock()
+        self._own_lock = threading.RLock()
         self._thread: threading.Thread | None = None
+        self._pid = os.getpid()
+
+    @property
+    def _lock(self) -> threading.RLock:
+        # uWSGI forks in C and does not tell Python, unless it is asked to (py-call-osafterfork).
+        if self._pid != os.getpid():
+            self.restart_after_fork()
+        return self._own_lock
 
     @property
     def is_current(self) -> bool:

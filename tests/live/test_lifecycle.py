@@ -273,3 +273,27 @@ def test_worker_processes_evaluate_before_they_end(run, method, pool):
 def test_no_run_is_lost_and_no_thread_left(run, code, said, status):
     done = run(code)
     assert (sorted(done.stdout.splitlines()), done.returncode, done.stderr) == (said, status, "")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="calls the C library's fork")
+def test_a_child_that_python_was_not_told_of_judges_its_runs(run):
+    done = run(
+        """
+        import ctypes
+
+        from ragaliq.core.sync import run_sync
+
+        async def one():
+            return 1
+
+        with monitor() as parent:
+            parent.submit(named("parent"))
+            assert parent.flush() and run_sync(one()) == 1
+            child = ctypes.PyDLL(None).fork()  # as uWSGI does
+            if child == 0:
+                parent.submit(named("child"))
+                os._exit(0 if parent.flush(20.0) and run_sync(one()) == 1 else 1)
+            print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        """
+    )
+    assert done.stdout == "parent scored\nchild scored\n0\n", done.stderr
