@@ -297,14 +297,15 @@ def _spoken(text: str) -> str:
 
 def _find_json(text: str) -> list[Reading]:
     """The lists and objects in a text, in order; those inside others are not listed."""
-    # The decoder would let lone surrogates pass that are written as escapes.
-    readings, at = [], 0
-    attempts = 0 if _SURROGATE.search(text) else _STRICT_ATTEMPTS
+    readings, attempts, at = [], _STRICT_ATTEMPTS, 0
+    has_surrogates = _SURROGATE.search(text) is not None
     while (opening := _OPENS.search(text, at)) is not None:
         start, reading = opening.start(), None
         if attempts:
             try:
                 value, end = _DECODER.raw_decode(text, start)
+                if has_surrogates:  # the decoder lets lone ones pass, which no encoding can carry
+                    json.dumps(value, ensure_ascii=False).encode()
                 reading = Reading(value, start, end)
             except (ValueError, RecursionError):
                 attempts -= 1

@@ -350,6 +350,13 @@ def test_lone_surrogates_do_not_reach_the_result():
     assert found.model_dump_json()
 
 
+def test_a_reply_that_is_json_is_read_as_such_also_with_emoji_written_as_escapes():
+    reply = r"""[{"verdict": 1, "reason": "\ud83d\ude00", "isn't it?": "yes"}, {"verdict": 0}]"""
+    first, second = parse_verdicts(reply, 2)
+    assert (first.verdict, first.reason) == ("SUPPORTED", "😀")
+    assert second.verdict == "NOT_ENOUGH_INFO"
+
+
 def test_unescaped_quotation_marks_stay_in_the_reason():
     reply = """{"reason": "He said "yes", it's 5" long", "verdict": 1}"""
     assert parse_verdicts(reply, 1)[0].reason == """He said "yes", it's 5" long"""
