@@ -104,6 +104,25 @@ def test_a_run_in_progress_at_the_end_of_attachment_is_counted(new_watch, replac
     assert other.stats.started == 0
 
 
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_run_that_ends_while_the_handler_is_detached_is_counted_as_ever(watch, fails):
+    def close_and_detach(run):
+        is_first = close(run)
+        detach()  # as another thread may do now
+        return is_first
+
+    registry = watch.handler._registry
+    close, registry.close = registry.close, close_and_detach
+    attach(watch.handler)
+    if fails:
+        with pytest.raises(ZeroDivisionError):
+            rag_chain(parser=lambda said: 1 / 0).invoke(QUESTION)
+        assert watch.incomplete == {"errored": 1}
+    else:
+        rag_chain().invoke(QUESTION)
+        assert watch.only == EXPECTED
+
+
 def test_attach_builds_a_handler_from_options(invoke):
     results = []
     handler = attach(judge=ScriptedJudge(), pipeline="all", on_result=results.append)

@@ -259,9 +259,11 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
 
     def _root_ended(self, root: Run, outputs: Any, inputs: Any, *, is_stream: bool) -> None:
         """Close a root that ended well and submit it, or say why it cannot be evaluated."""
-        self._owners.pop(root.key, None)  # another run may have the same id
+        # At once: detached meanwhile, the attached handler has none of its attributes any more.
+        owners, registry, explained = self._owners, self._registry, self._explained
+        owners.pop(root.key, None)  # another run may have the same id
         ticket = root.ticket
-        if not self._registry.close(root) or ticket is None:
+        if not registry.close(root) or ticket is None:
             return
         try:
             reason = root.conclude(outputs, inputs, is_stream=is_stream)
@@ -277,7 +279,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         elif root.guarded and log.answer.text.strip() in root.guarded:
             ticket.withdraw()
             reason = "withdrawn"
-        self._explained.note(log.id, reason or log)
+        explained.note(log.id, reason or log)
         if not reason:
             response_id = getattr(root.message, "response_metadata", {}).get("id")
             ticket.submit(
@@ -289,16 +291,17 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
 
     def _root_failed(self, root: Run, error: BaseException) -> None:
         """Close a root that ended in an error."""
-        self._owners.pop(root.key, None)
-        if not self._registry.close(root) or root.ticket is None:
+        owners, registry, explained = self._owners, self._registry, self._explained
+        owners.pop(root.key, None)
+        if not registry.close(root) or root.ticket is None:
             return
         if isinstance(error, GuardRejected):
-            self._explained.note(root.log.id, "withdrawn")
+            explained.note(root.log.id, "withdrawn")
             root.ticket.withdraw()
             return
         reason = "interrupted" if is_interrupt(error) else "errored"
         reason = "cancelled" if is_stopped(error) else reason
-        self._explained.note(root.log.id, reason)
+        explained.note(root.log.id, reason)
         root.ticket.discard(reason)
 
     # Events
