@@ -15,12 +15,15 @@ What counts:
   out otherwise, by their runs of three words.
 - This turn's tool messages, whole, where no candidate stands in them; not one that repeats a
   model's reply, or that is the answer.
+- What such a message, or a text that a step returned, says around and between the passages in it:
+  the price after a description, an order's status after the rules.
 """
 
 from __future__ import annotations
 
 import functools
 import html
+import itertools
 import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
@@ -48,6 +51,17 @@ _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|\n+|(?<=[。！？])")
 _ASKS = ("?", "？", "؟")
 _CITED = re.compile(r"\[\^?\d+[^\]]{0,20}\]|【[^】]*】")  # which applications add, or take away
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})|\\[nrt\"\\/]")
+
+
+# What tells only where a text came from: addresses, tags, names of fields, numbers of a
+# list, scores.
+_LABEL = re.compile(
+    r"https?://\S+|<[^<>]*>|[\"']?[^\W\d][\w -]{0,40}[\"']?\s*[:=]"
+    r"|[\[(]\d{1,3}[\])]|^\s*\d{1,3}[.)]\s|\b[01]?\.\d+\b",
+    re.MULTILINE,
+)
+_BREAK = re.compile(r"\n\s*\n|[}\])]\s*,\s*\w*[{\[(]")  # between paragraphs, or a list's records
+_STOPS = frozenset(".!?。！？")
 
 
 class FoundContext(NamedTuple):
@@ -156,6 +170,7 @@ def shown(
         finding.take_texts("loose")
     if not finding.found:
         finding.take_rewritten()
+    finding.take_surroundings()
     if finding.found:
         # What begins at one place: the longer before what it holds.
         in_order = sorted(finding.found.items(), key=lambda each: (each[1][0], -len(each[0])))
@@ -440,6 +455,15 @@ class _Finding:
                 return prompt.call.began, at
         return None
 
+    @functools.cached_property
+    def _runs(self) -> set[str]:
+        return {run for prompt in self.prompts for run in _runs(prompt.text.split())}
+
+    def _may_stand(self, text: str) -> bool:
+        """Whether a text begins as a prompt does somewhere; most of a dropped document does not."""
+        first = text.split(maxsplit=_RUN)[:_RUN]
+        return len(first) < _RUN or not text.isascii() or " ".join(first) in self._runs
+
     # What is taken, in this order
 
     def take_whole(self) -> None:
@@ -487,7 +511,8 @@ class _Finding:
             sentences = [part for part in _SENTENCE_END.split(original) if part and part.strip()]
             for sentence in sentences if len(sentences) > 1 else ():
                 sought = words(sentence)
-                place = self._place_of(sought) if len(sought) >= _TELLING else None
+                is_likely = len(sought) >= _TELLING and self._may_stand(sought)
+                place = self._place_of(sought) if is_likely else None
                 if place is not None and not any(map(_stands_in(sought), whole)):
                     kept.append((place, sentence.strip()))
             beginning = self._beginning(original)
@@ -502,6 +527,8 @@ class _Finding:
 
     def _beginning(self, original: str) -> tuple[_Place, str] | None:
         """The longest beginning of a passage that stands in a prompt, down to whole words."""
+        if not self._may_stand(words(original)):
+            return None
         ends = [match.end() for match in _WORDS.finditer(original)]
         # If a beginning stands there, every shorter one does.
         count = bisect_left(ends, 1, key=lambda end: self._place_of(words(original[:end])) is None)
@@ -550,6 +577,34 @@ class _Finding:
             if not any(map(_stands_in(text), taken.keys() - {text})):
                 self.found[text] = placed
 
+    def take_surroundings(self) -> None:
+        """What stands around the passages found, in tools' messages and texts of steps.
+
+        A passage grows by what is said in its paragraph or its record; the rest are passages.
+        """
+        messages = (message for prompt in self.prompts for message in prompt.call.messages)
+        asked = {self._norm(message.text) for message in messages if message.role != "tool"}
+        holders = [(*each, p.call.began) for p in self.prompts for each in p.tools]
+        for text, candidate in self._of_kind("text", "loose"):
+            # Texts without a name that says so may be whole prompts.
+            is_context = candidate.kind == "text"
+            is_context = is_context or not (text in asked or self._question in text)
+            if is_context and (place := self._place_of(text)) is not None:
+                holders.append((text, candidate.passage.text, place[0]))
+        standing, grown = _Standing(self.found), set[str]()
+        for text, original, began in sorted(holders, key=lambda each: -len(each[0])):
+            inside = [known for known in standing.inside(text) if known not in grown]
+            for known, part, around in _laid_out(original, inside):
+                own = self._norm(around)
+                if not _says_something(around) or self._repeats_reply(own, began):
+                    continue
+                if known is not None:
+                    place, passage = self.found[known]
+                    self.found[known] = place, passage._replace(text=part)
+                    grown.add(known)
+                elif own not in self.found and (place := self._place_of(own)) is not None:
+                    self.found[own] = place, Passage(part)
+
     def take_rewritten(self) -> None:
         """Documents that were written out otherwise: a table's rows, fields with their names."""
         grams = [(prompt, _grams(prompt.text)) for prompt in self.prompts]
@@ -559,6 +614,56 @@ class _Finding:
                 if len(own) >= 5 and len(own & held) >= _REWRITTEN * len(own):
                     self.found[text] = (prompt.call.began, len(prompt.text)), candidate.passage
                     break
+
+
+def _laid_out(original: str, inside: Iterable[str]) -> Iterator[tuple[str | None, str, str]]:
+    """The parts of a text by the passages, as words, that stand in it.
+
+    Returns:
+        Of each part the passage in it, or None; the part; and what the passage leaves of it.
+    """
+    # As long as it is, so that places stay: a passage with letters that are escaped is not found.
+    tokens = list(_WORDS.finditer(_ESCAPED.sub(lambda match: " " * len(match[0]), original)))
+    held = [token[0].casefold() for token in tokens]
+    padded = f" {' '.join(held)} "
+    starts = itertools.accumulate((len(word) + 1 for word in held), initial=0)
+    numbers = {start: number for number, start in enumerate(starts)}
+    spans: list[tuple[int, int, str]] = []
+    for known in sorted(inside, key=len, reverse=True):
+        place = padded.find(f" {known} ")
+        if place < 0:
+            continue
+        start = tokens[numbers[place]].start()
+        end = tokens[numbers[place + len(known) + 1] - 1].end()
+        while original[end : end + 1] in _STOPS:
+            end += 1
+        if all(end <= other[0] or other[1] <= start for other in spans):
+            spans.append((start, end, known))
+    spans.sort()
+    is_headed = bool(spans) and _says_something(original[: spans[0][0]])
+    begin = 0
+    for (start, end, known), after in itertools.zip_longest(spans, spans[1:]):
+        if begin == 0 and (breaks := list(_BREAK.finditer(original, 0, start))):
+            yield None, original[: breaks[-1].start()].strip(), original[: breaks[-1].start()]
+            begin = breaks[-1].end()
+        until = len(original) if after is None else after[0]
+        breaks = list(_BREAK.finditer(original, end, until))
+        if breaks:
+            stop, resume = breaks[0].start(), breaks[-1].end()
+            if after is None:
+                resume = breaks[0].end()
+        else:  # what heads the first passage heads the others
+            stop = resume = end if is_headed and after is not None else until
+        yield known, original[begin:stop].strip(), f"{original[begin:start]} {original[end:stop]}"
+        rest = original[stop : len(original) if after is None else resume]
+        yield None, _BREAK.sub("\n\n", rest).strip(), rest
+        begin = resume
+
+
+def _says_something(text: str) -> bool:
+    """Whether a text says more than where it is from: a number, or three words."""
+    said = words(_LABEL.sub(" ", text)).split()
+    return len(said) >= 3 or any(map(str.isdigit, "".join(said)))
 
 
 def _stands_in(text: str) -> Callable[[str], bool]:

@@ -454,14 +454,16 @@ class Reader:
         todo = []
         if text.lstrip()[:1] in {"{", "["}:
             with contextlib.suppress(ValueError, RecursionError):
-                todo = [json.loads(text)]
+                todo = [(json.loads(text), False)]
             if not todo:
-                todo = [_as_written(text.strip())]
-        for value in todo:  # which grows by what is inside
+                todo = [(_as_written(text.strip()), False)]
+        for value, is_field in todo:  # which grows by what is inside
             found = self.listed(value)
-            if found:
+            # Texts among a record's other fields are its own, as the items of an order are.
+            if found and not (is_field and isinstance(value[0], str)):
                 return found
-            todo += value.values() if isinstance(value, dict) and len(todo) < _MOST_VALUES else ()
+            if isinstance(value, dict) and len(todo) < _MOST_VALUES:
+                todo += [(each, len(value) > 1) for each in value.values()]
         return [Passage(text)] if text.strip() else []
 
     def passages(self, value: Any, depth: int = _DEPTH) -> list[Passage]:

@@ -310,6 +310,10 @@ def _hits(value: Any, depth: int) -> Iterator[Passage]:
         for key in _WRAPPERS:
             # `value` beside a type is a text of the AI SDK's; alone it may be anything's.
             is_wrapper = value.get(key) and (key != "value" or "type" in value)
+            # Texts among a record's other fields are its own, as the items of an order are.
+            held = value.get(key) if len(value) > 1 else None
+            if isinstance(held, list) and held and all(isinstance(each, str) for each in held):
+                is_wrapper = False
             found = list(_hits(value[key], depth + 1)) if is_wrapper else []
             if found:
                 yield from found

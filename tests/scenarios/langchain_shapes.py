@@ -33,7 +33,13 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.output_parsers import JsonOutputParser, StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder, PromptTemplate
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import RunnableLambda, RunnableParallel, RunnablePassthrough, chain
+from langchain_core.runnables import (
+    Runnable,
+    RunnableLambda,
+    RunnableParallel,
+    RunnablePassthrough,
+    chain,
+)
 from langchain_core.tools import create_retriever_tool
 from langgraph.func import entrypoint, task
 from langgraph.graph import END, START, MessagesState, StateGraph
@@ -554,7 +560,7 @@ def told(said):
     @tool
     def search(query: str) -> Any:
         """Searches."""
-        return said
+        return said.invoke(query) if isinstance(said, Runnable) else said
 
     return create_agent(model(calling("search", query="refunds"), AT_LENGTH), [search])
 
@@ -848,7 +854,13 @@ DOCUMENTS = [
     [(Document(REFUNDS[0]), 0.9), (Document(REFUNDS[1]), 0.5)],
 ]
 HITS = [*map(json.dumps, LISTS), *map(str, LISTS), *LISTS, *map(str, DOCUMENTS), *DOCUMENTS]
+# With what else the model was shown of each: the date, and an id of three words.
+AS_WRITTEN = [
+    "[Document(metadata={'at': datetime.date(2026, 1, 2)}, page_content='Refunds take five days.'",
+    "id='it\\'s \"h\"', metadata={}, page_content='Refunds are paid to the card.')]",
+]
 NO_LISTS = [
+    '{"order": 4711, "status": "shipped on Monday", "items": ["desk lamp", "cable"]}',
     '{"days": 5, "rows": [[1, 2]]}',
     "[Document(page_content='cut",
     "['five days', 'written by hand \\d']",
@@ -943,8 +955,91 @@ def structured(**options):
     return rag_chain(llm=llm, parser=RunnablePassthrough())
 
 
+FACT = "Order 4711 was shipped on Tuesday."
+LAMPS = [
+    Document("A dimmable desk lamp.", metadata={"price": "40 EUR"}),
+    Document("A floor lamp of brass.", metadata={"price": "90 EUR"}),
+]
+FAQ = [
+    Document(QUESTION, metadata={"answer": "Five days after we got the parcel."}),
+    Document("Can I return gifts?", metadata={"answer": "Gifts give a voucher."}),
+]
+
+
+class Listing(BaseRetriever):
+    """Finds what it was made with."""
+
+    found: list[Document]
+
+    def _get_relevant_documents(self, query, *, run_manager):
+        return self.found
+
+
+def written(found, form, between="\n\n"):
+    """A chain whose prompt shows documents in a form of its own, metadata included."""
+    write = RunnableLambda(
+        lambda docs: between.join(form.format(d.page_content, **d.metadata) for d in docs)
+    )
+    return from_text(Listing(found=found) | write)
+
+
+def from_text(context):
+    return {"context": context, "question": RunnablePassthrough()} | PROMPT | model(AT_LENGTH)
+
+
+def graph_and_documents():
+    """Facts of a graph and documents in one text, as in a hybrid search."""
+    return RunnableLambda(lambda _: f"Graph:\nACME refunds through Stripe.\n\nTexts:\n{LINES}")
+
+
 # Applications that answer at length, from what stands in odd places.
 ODD = {
+    "metadata behind the text": Shape(
+        lambda: written(LAMPS, "{} Price: {price}"),
+        texts=["A dimmable desk lamp. Price: 40 EUR", "A floor lamp of brass. Price: 90 EUR"],
+    ),
+    "metadata before the text": Shape(
+        lambda: written(LAMPS, "{price}: {}", "\n"),
+        texts=["40 EUR: A dimmable desk lamp.", "90 EUR: A floor lamp of brass."],
+    ),
+    "questions whose answers are metadata": Shape(
+        lambda: written(FAQ, "Q: {}\nA: {answer}"),
+        texts=[
+            f"Q: {QUESTION}\nA: Five days after we got the parcel.",
+            "Q: Can I return gifts?\nA: Gifts give a voucher.",
+        ],
+    ),
+    "names of sources around the text": Shape(
+        lambda: written(
+            [Document(text, metadata={"source": "a.md"}) for text in REFUNDS], "[1] {source}: {}"
+        )
+    ),
+    "facts beside documents": Shape(
+        lambda: from_text(FixedRetriever() | graph_and_documents()),
+        texts=["Graph:\nACME refunds through Stripe.", *REFUNDS],
+    ),
+    "a tool that adds a fact": Shape(
+        lambda: told(f"{LINES}\n\n{FACT}"), ASK, [f"{LINES}\n\n{FACT}"]
+    ),
+    "a tool that searches and adds a fact": Shape(
+        lambda: told(RunnableLambda(lambda _: f"{joined(FixedRetriever().invoke(''))}\n\n{FACT}")),
+        ASK,
+        [*REFUNDS, FACT],
+    ),
+    "prices beside a tool's hits": Shape(
+        lambda: told(
+            [
+                {"title": "Aurora", "content": "A dimmable desk lamp.", "price": "40 EUR"},
+                {"title": "Boreas", "content": "A floor lamp of brass.", "price": "90 EUR"},
+            ]
+        ),
+        ASK,
+        [
+            '[{"title": "Aurora", "content": "A dimmable desk lamp.", "price": "40 EUR"',
+            '"title": "Boreas", "content": "A floor lamp of brass.", "price": "90 EUR"}]',
+        ],
+        is_traced=False,  # the hits of spans come in too many forms
+    ),
     "a history that a step loads": Shape(with_loaded_history, texts=[]),
     "a query that a model wrote from other documents": Shape(
         lambda: graph(search_again, answer_query, state=SearchState), {"question": QUESTION}
@@ -1019,6 +1114,7 @@ ODD = {
             # Spans hold documents as they are written, without their metadata.
             lambda said=said: told(said),
             ASK,
+            AS_WRITTEN if "datetime" in str(said) else REFUNDS,
             is_traced="page_content=" not in str(said),
         )
         for place, said in enumerate(HITS)
