@@ -297,6 +297,13 @@ class _Finding:
             for text in map(norm, call.also):
                 if len(text) >= _TELLING:
                     self._wrote[text] = min(call.ended, self._wrote.get(text, call.ended))
+        # What tools pass on of a model of their own behind a label; elsewhere in a text a short
+        # reply may be what they searched with.
+        self._reports = {
+            said
+            for reply, call in self._replies
+            if " " in reply and (said := norm(call.for_tool)).endswith(f" {reply}")
+        }
         self.found: dict[str, tuple[_Place, Passage]] = {}
         used: dict[int, _Prompt] = {}
         todo = self._answering() if self._answer else []
@@ -395,7 +402,7 @@ class _Finding:
         """Whether a text is little more than what models had said before it turned up."""
         if self._earlier is None:
             return False
-        if self._wrote.get(text, before) < before:
+        if text in self._reports or self._wrote.get(text, before) < before:
             return True
         left = text
         said = [reply for reply in self._earlier.inside(text) if len(reply) >= _TELLING]

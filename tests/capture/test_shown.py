@@ -53,11 +53,11 @@ class Run:
         self.log.told(self._step(), [Passage(text) for text in texts])
         return self
 
-    def agent(self, reply, *messages):
+    def agent(self, reply, *messages, label=""):
         """A tool that says what a model of its own replied."""
         step = self._step()
         self.ask(*messages, reply=reply, parent=step)
-        self.log.told(step, [Passage(reply)])
+        self.log.told(step, [Passage(label + reply)])
         return self
 
     def ask(self, *messages, reply=ANSWER, also=(), parent="root"):
@@ -193,6 +193,8 @@ def test_a_tool_that_repeats_a_models_reply_leads_to_what_that_model_was_shown()
     run = Run().retrieve(REFUNDS)
     run.agent("Five.", prompt(REFUNDS)).ask(user(QUESTION), tool("Five."))
     assert run.context() == [REFUNDS]
+    run = Run().retrieve(REFUNDS).agent("Five days.", prompt(REFUNDS), label="Expert: ")
+    assert run.ask(user(QUESTION), tool("Expert: Five days.")).context() == [REFUNDS]
     run = Run().ask(user("Hm?"), reply="It takes five days, I think.")
     run.tool("It takes five days, I think.").ask(
         user(QUESTION), tool("It takes five days, I think.")
