@@ -17,7 +17,12 @@ from opentelemetry import _logs, metrics, trace
 from opentelemetry.sdk._logs import LoggerProvider, ReadWriteLogRecord
 from opentelemetry.sdk._logs.export import BatchLogRecordProcessor, LogRecordExporter
 from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import MetricReader, PeriodicExportingMetricReader
+from opentelemetry.sdk.metrics.export import (
+    MetricExporter,
+    MetricExportResult,
+    MetricReader,
+    PeriodicExportingMetricReader,
+)
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
@@ -66,6 +71,7 @@ class TelemetrySetup:
         exit_timeout: float,
     ) -> None:
         self._spans, self._events = _Ledger(), _Ledger()
+        self._metrics = metric_reader
         # Their own exit hooks would wait for a receiver for as long as it likes.
         self.meter_provider = MeterProvider(
             [metric_reader], resource=resource, shutdown_on_exit=False
@@ -79,7 +85,12 @@ class TelemetrySetup:
         atexit.register(self._at_exit)
 
     def flush(self, timeout: float = 10.0) -> bool:
-        """Export what is waiting; False if it failed, or the SDK found the time too short."""
+        """Export what is waiting.
+
+        Returns:
+            False if the receiver did not take all of it, or did not take all spans and events
+            since the last flush, or if the SDK found the time too short.
+        """
         millis = int(timeout * 1000)
         try:
             measured = self.meter_provider.force_flush(millis)
@@ -87,7 +98,12 @@ class TelemetrySetup:
             logger.debug("metrics could not be flushed: %s", type(error).__name__)
             measured = False
         spans = self.tracer_provider.force_flush(millis)
-        return self.logger_provider.force_flush(millis) and spans and measured
+        flushed = self.logger_provider.force_flush(millis) and spans and measured
+        # The SDK calls it a success when an exporter has given up.
+        failed = [ledger.has_failed_again() for ledger in (self._spans, self._events)]
+        if isinstance(self._metrics, _Metrics):
+            failed.append(not self._metrics.is_taken)
+        return flushed and not any(failed)
 
     def shutdown(self, timeout: float = 10.0) -> bool:
         """Export what is waiting and stop; False if `timeout` seconds were not enough."""
@@ -180,9 +196,7 @@ def configure(
         }
         span_exporter = span_exporter or OTLPSpanExporter(endpoint=at["traces"])
         log_exporter = log_exporter or OTLPLogExporter(endpoint=at["logs"])
-        metric_reader = metric_reader or PeriodicExportingMetricReader(
-            OTLPMetricExporter(endpoint=at["metrics"])
-        )
+        metric_reader = metric_reader or _Metrics(OTLPMetricExporter(endpoint=at["metrics"]))
     setup = TelemetrySetup(
         instance.merge(Resource.create({"service.name": name} if name else {})),
         span_exporter=span_exporter,
@@ -215,6 +229,7 @@ class _Ledger:
         # re-entrant since the garbage collector may end a span on the thread that holds it.
         self._lock = threading.RLock()
         self._counts: Counter[str] = Counter()
+        self._failed = 0  # when `has_failed_again` was asked last
 
     def add(self, **counts: int) -> None:
         with self._lock:
@@ -224,6 +239,12 @@ class _Ledger:
     def counts(self) -> ExportCounts:
         with self._lock:
             return ExportCounts(**self._counts)
+
+    def has_failed_again(self) -> bool:
+        """Whether something failed since this was asked last."""
+        with self._lock:
+            before, self._failed = self._failed, self._counts["failed"]
+            return self._failed > before
 
 
 class _Spans(BatchSpanProcessor):
@@ -265,4 +286,33 @@ class _Exporter:
             logger.warning("telemetry could not be exported: %s", type(error).__name__)
             result = None
         self._ledger.add(exported=exported, failed=len(batch) - exported)
+        return result
+
+
+class _Metrics(PeriodicExportingMetricReader):
+    """Knows what became of the last export, which the SDK's own reader does not look at."""
+
+    def __init__(self, exporter: MetricExporter) -> None:
+        self._outcome = _LastOutcome(exporter)
+        super().__init__(cast("MetricExporter", self._outcome))
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether the receiver took the last export; also where there was none."""
+        return self._outcome.is_taken
+
+
+class _LastOutcome:
+    """An exporter of metrics."""
+
+    def __init__(self, exporter: MetricExporter) -> None:
+        self._exporter, self.is_taken = exporter, True
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._exporter, name)
+
+    def export(self, *args: Any, **options: Any) -> MetricExportResult:
+        self.is_taken = False  # also where it raises
+        result = self._exporter.export(*args, **options)
+        self.is_taken = result is MetricExportResult.SUCCESS
         return result

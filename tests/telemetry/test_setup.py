@@ -5,6 +5,7 @@ import os
 import sys
 
 import pytest
+from receivers import receiver
 from wire import listening
 
 from ragaliq import ConfigurationError, telemetry
@@ -88,6 +89,31 @@ setup.tracer_provider.get_tracer("shop").start_span("waiting").end()
 print(setup.flush(), setup.exports()["spans"].exported)
 """
     assert run(code) == "True 1\n"
+
+
+@pytest.mark.parametrize("signal", ["traces", "logs", "metrics"])
+def test_a_flush_is_false_where_the_receiver_took_nothing(run, signal):
+    code = """
+logging.disable()
+in_memory = {{
+    "span_exporter": InMemorySpanExporter(),
+    "log_exporter": InMemoryLogRecordExporter(),
+    "metric_reader": InMemoryMetricReader(),
+}}
+del in_memory[{argument!r}]
+setup = telemetry.configure(endpoint="{url}", exit_timeout=0.1, **in_memory)
+setup.tracer_provider.get_tracer("shop").start_span("waiting").end()
+setup.logger_provider.get_logger("shop").emit(event_name="waiting")
+count = setup.meter_provider.get_meter("shop").create_counter("waiting")
+count.add(1)
+print(setup.flush(), setup.flush())
+"""
+    arguments = {"traces": "span_exporter", "logs": "log_exporter", "metrics": "metric_reader"}
+    with receiver("failing") as url:
+        code = code.format(url=url, argument=arguments[signal])
+        said = run(code, OTEL_EXPORTER_OTLP_TIMEOUT="1")
+    # Metrics are sent anew with each flush.
+    assert said == ("False False\n" if signal == "metrics" else "False True\n")
 
 
 def test_processes_of_a_service_have_instance_ids_of_their_own(run):
