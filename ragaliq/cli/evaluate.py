@@ -382,7 +382,7 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
                     lost = counts.failed + counts.dropped + counts.pending
                     fates = {"written": counts.written, "passed over": counts.passed_over}
                     fates["not stored"] = lost
-                    unstored += lost
+                    unstored += lost + counts.passed_over
                     fate = ", ".join(
                         f"{number:,} {what}" for what, number in fates.items() if number
                     )

@@ -179,6 +179,13 @@ def test_a_sink_that_does_not_store_the_results_ends_with_code_3(ragaliq, write_
     assert "sink sqlite: 2 not stored" in done.stderr
 
 
+def test_a_sink_with_no_place_for_the_results_ends_with_code_3(ragaliq, write_cases):
+    sink = "phoenix://127.0.0.1:1"  # never asked
+    done = ragaliq("evaluate", write_cases(GOOD, BAD), "--sink", sink, code=3)
+
+    assert "sink phoenix: 2 passed over" in done.stderr
+
+
 def test_no_text_holds_for_sinks_whatever_the_environment_says(ragaliq, write_cases):
     options = ("--no-text", "--sink", "sqlite:///live.db")
     ragaliq("evaluate", write_cases(BAD), *options, RAGALIQ_CAPTURE_CONTENT="true")
