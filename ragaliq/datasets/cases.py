@@ -23,6 +23,7 @@ from ragaliq.core.citations import citations_in
 from ragaliq.core.test_case import FIELDS, ContextChunk, RAGTestCase, Turn
 from ragaliq.datasets.rows import Format, Row, fault, rows_of
 from ragaliq.errors import ConfigurationError, DatasetError, RowError
+from ragaliq.records.results_file import HEADER
 
 # Fields, by the names that the usual tools give them (`FIELDS`).
 
@@ -415,6 +416,11 @@ class CaseReader:
                 require_new(case.id, row.where, seen)
                 self.row = row.number
             except RowError as error:
+                if isinstance(row, Row) and HEADER in row.data:
+                    raise DatasetError(
+                        f"{self.path} is a results file, not a file of cases: `ragaliq cases` "
+                        "makes cases of it, `ragaliq report` and `ragaliq compare` show it"
+                    ) from None
                 self._bad(error, is_first=not is_begun)
             else:
                 is_begun = True

@@ -24,7 +24,7 @@ from ragaliq.core.files import file_errors, lock, make_folder, owner_only
 from ragaliq.errors import DatasetError
 from ragaliq.records.record import EvaluationRecord
 
-_HEADER = "ragaliq_results"
+HEADER = "ragaliq_results"  # the first name in such a file
 _REVISED = "revised"
 _VERSION = 1
 
@@ -66,7 +66,7 @@ class ResultsFile:
         if not os.path.samestat(os.fstat(file.fileno()), self.path.stat()):
             raise DatasetError(f"{self.path}: another run has just written it; try again")
         if not os.fstat(file.fileno()).st_size:
-            first = {_HEADER: _VERSION, "settings": self._settings}
+            first = {HEADER: _VERSION, "settings": self._settings}
             first |= {_REVISED: True} if self._is_revised else {}
             _write(file, json.dumps(first, ensure_ascii=True).encode() + b"\n")
             return
@@ -205,7 +205,7 @@ def _lines(file: BinaryIO, path: Path) -> Iterator[tuple[int, EvaluationRecord]]
 def _header_of(line: bytes, path: Path) -> dict[str, Any]:
     try:
         header: dict[str, Any] = json.loads(line)
-        version, settings = header[_HEADER], header["settings"]
+        version, settings = header[HEADER], header["settings"]
     except (ValueError, TypeError, KeyError):
         raise DatasetError(
             f"{path} is not a results file of ragaliq (its first line does not say so); "
