@@ -304,6 +304,7 @@ class _Finding:
             for reply, call in self._replies
             if " " in reply and (said := norm(call.for_tool)).endswith(f" {reply}")
         }
+        self._holders: dict[str, list[tuple[str, int]]] = {}
         self.found: dict[str, tuple[_Place, Passage]] = {}
         used: dict[int, _Prompt] = {}
         todo = self._answering() if self._answer else []
@@ -341,11 +342,18 @@ class _Finding:
         if " " not in reply:
             return False
         # A short one may also be a document's words, or the question's.
-        own = {self._norm(c.passage.text) for c in self._all if c.kind in {"document", "text"}}
-        texts = [t for t in (*own, self._question) if t and t != reply and f" {t} " in prompt.text]
-        return prompt.text.count(f" {reply} ") > sum(
-            f" {text} ".count(f" {reply} ") for text in texts
+        times = prompt.text.count(f" {reply} ")
+        return times > 0 and times > sum(
+            here for text, here in self._texts_with(reply) if f" {text} " in prompt.text
         )
+
+    def _texts_with(self, reply: str) -> list[tuple[str, int]]:
+        """Documents, and the question, that hold a reply, and how often; looked for once."""
+        if reply not in self._holders:
+            own = {self._norm(c.passage.text) for c in self._all if c.kind in {"document", "text"}}
+            counts = {t: f" {t} ".count(f" {reply} ") for t in (*own, self._question) if t != reply}
+            self._holders[reply] = [(text, count) for text, count in counts.items() if count]
+        return self._holders[reply]
 
     def _as_said(self, call: Call) -> Call:
         """A call in whose prompt what models said since the question is the assistant's.
@@ -547,13 +555,14 @@ class _Finding:
         """This turn's messages of tools in which nothing was found yet."""
         found = self.found
         standing = _Standing({*found, *(text for p in self.prompts for text, _ in p.tools)})
+        inside = functools.cache(standing.inside)  # agents are shown a text again with each call
         for prompt in self.prompts:
             for text, original in prompt.tools:
                 if (
                     text
                     and not (self._is_given and text == self._answer)
                     and text not in found
-                    and found.keys().isdisjoint(standing.inside(text))
+                    and found.keys().isdisjoint(inside(text))
                     and not self._repeats_reply(text, prompt.call.began)
                 ):
                     at = max(0, prompt.text.find(f" {text} "))

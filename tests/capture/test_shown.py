@@ -2,6 +2,7 @@
 
 import copy
 import json
+import time
 
 import pytest
 
@@ -306,3 +307,20 @@ def test_a_run_that_turns_out_to_be_a_part_of_another_is_read_with_it():
     outer.log.adopt(inner.log, "root")
     outer.ask(user(QUESTION), tool("Refunds take five days, it says."))
     assert outer.context() == [REFUNDS]
+
+
+def test_a_long_run_of_an_agent_that_says_a_little_before_each_call_is_read_in_time():
+    def seconds(said_before):
+        run, messages = Run(), [user(QUESTION)]
+        for number in range(100):
+            documents = [f"Parcel {number}-{at} takes {at} days by land or sea." for at in range(5)]
+            run.ask(*messages, reply=said_before.format(number)).tool(*documents)
+            run.retrieve(*(Passage(text, text[:12]) for text in documents))
+            messages += [said(said_before.format(number)), tool("\n".join(documents))]
+        run.ask(*messages)
+        begun = time.process_time()
+        assert len(run.context()) == 500
+        return time.process_time() - begun
+
+    ratios = (seconds("Let me see {}.") / seconds("") for _ in range(3))
+    assert any(ratio < 4.0 for ratio in ratios)
