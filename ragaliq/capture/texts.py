@@ -74,7 +74,7 @@ _MOST_COMMAS = 500
 _EMPTY_RESPONSE = "Empty Response"
 # What LangChain's agents answer with when they are stopped.
 _LIMIT_REACHED = re.compile(
-    r"(?:Model call limits exceeded|(?:Tool|'[^'\n]+' tool) call limit reached): [^\n]+"
+    r"(?:Model|Tool|'[^'\n]+' tool) call limits? (?:exceeded|reached): [^\n]+"
     r"|Sorry, need more steps to process this request\."
     r"|Agent stopped due to (?:iteration limit or time limit|max iterations)\."
 )
