@@ -17,7 +17,15 @@ from typing import Any
 
 from ragaliq.capture.conversation import messages_before, turns_of_messages
 from ragaliq.capture.shown import Call, Candidate, FoundContext, shown, words
-from ragaliq.capture.texts import ANSWER_KEYS, CONTEXT_KEYS, QUESTION_KEYS, Found, Message, Reader
+from ragaliq.capture.texts import (
+    ANSWER_KEYS,
+    CONTEXT_KEYS,
+    QUESTION_KEYS,
+    UNSURE_ANSWER_KEYS,
+    Found,
+    Message,
+    Reader,
+)
 from ragaliq.core.citations import citations_in
 from ragaliq.core.passages import Passage, context_chunks, plain
 from ragaliq.core.test_case import CaseSources, RAGTestCase, Turn
@@ -26,11 +34,13 @@ Step = Hashable
 Passages = Sequence[Passage]
 ByKey = Mapping[Any, Passages]
 
-# Strings under these keys are no context, whatever stands in the prompt.
+# Strings under these keys are no context, whatever stands in the prompt, and under some of them no
+# context under any other key either.
 _NO_CONTEXT = frozenset(
     # "result" is also what a database returned; the answer itself is told by its text.
     {*QUESTION_KEYS, *ANSWER_KEYS, "chat_history", "history", "messages"} - {"result"}
 )
+_NEVER_CONTEXT = _NO_CONTEXT.difference(UNSURE_ANSWER_KEYS)
 _OF_ANSWER = frozenset({"", *ANSWER_KEYS})  # spans show the only value of a step without its key
 _NO_PASSAGES = frozenset({"asked", "replied", "retrieving", "turn"})
 _OF_TEXT = frozenset({"said", "replied", "retrieving"})
@@ -386,12 +396,12 @@ def _calls(
 def _candidates(events: Sequence[tuple[Any, ...]]) -> list[Candidate]:
     """What may be context, in the order in which it turned up."""
     # Whatever else it was called: a conversation that a step loads is first a text without a name.
-    barred = {event[2] for event in events if event[0] == "said" and event[3] in _NO_CONTEXT}
+    barred = {event[2] for event in events if event[0] == "said" and event[3] in _NEVER_CONTEXT}
     found: list[Candidate] = []
     taken: set[int] = set()  # what a retriever returned is what the next step was given
     for at, (kind, _, *rest) in enumerate(events):
         if kind == "said":
-            if rest[0] not in barred:
+            if rest[1] not in _NO_CONTEXT and rest[0] not in barred:
                 is_usual = rest[1] in CONTEXT_KEYS
                 found.append(Candidate(Passage(rest[0]), "text" if is_usual else "loose", at))
         elif kind == "told":

@@ -31,7 +31,7 @@ QUESTION_KEYS = (
     "user_msg",
 )
 # Other things go by these names too, also beside a conversation that ends with the answer.
-_UNSURE_ANSWER_KEYS = ("output", "response", "result", "text")
+UNSURE_ANSWER_KEYS = ("output", "response", "result", "text")
 ANSWER_KEYS = (
     "answer",
     "generation",
@@ -39,7 +39,7 @@ ANSWER_KEYS = (
     "final_answer",
     "reply",
     "final_response",
-    *_UNSURE_ANSWER_KEYS,
+    *UNSURE_ANSWER_KEYS,
 )
 CONTEXT_KEYS = (
     "context",
@@ -349,7 +349,7 @@ class Reader:
         # The assistant's final message of this turn; there is none while it calls tools.
         is_said = last is not None and last.role == "assistant" and not last.is_call and last.text
         for key in ANSWER_KEYS:
-            if is_said and key in _UNSURE_ANSWER_KEYS:
+            if is_said and key in UNSURE_ANSWER_KEYS:
                 break
             found = self.answer_text(fields[key], f"{where}.{key}") if key in fields else None
             if found:

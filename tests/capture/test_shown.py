@@ -300,6 +300,19 @@ def test_passages_handed_to_an_answering_step_count_where_its_prompt_shows_nothi
     assert Run().retrieve(REFUNDS).ask(prompt(REFUNDS)).find().source == "prompt"
 
 
+@pytest.mark.parametrize(
+    ("key", "is_evidence"),
+    [("text", True), ("output", True), ("docs", True), ("answer", False), ("history", False)],
+)
+def test_a_text_that_a_step_found_is_evidence_also_where_a_prompt_calls_it_text(key, is_evidence):
+    run = Run()
+    run.log.said("search", REFUNDS.text)
+    run.log.said("inputs", REFUNDS.text, key)
+    run.ask(prompt(REFUNDS))
+    found = [passage.text for passage in run.context()]
+    assert found == ([REFUNDS.text] if is_evidence else [])
+
+
 def test_a_run_that_turns_out_to_be_a_part_of_another_is_read_with_it():
     inner = Run().retrieve(REFUNDS).ask(prompt(REFUNDS), reply="Refunds take five days, it says.")
     inner.log.parents = {("inner", step): None for step in inner.log.parents}
