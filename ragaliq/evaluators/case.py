@@ -31,6 +31,9 @@ from ragaliq.judges.base import LLMJudge
 
 _COMPLAINTS = Complaints(logging.getLogger(__name__))
 
+RAISED = "the judge raised"
+"""Begins the error of a judge that raised anything but a `JudgeError`; that is logged here."""
+
 _Checks: TypeAlias = dict[Any, asyncio.Task[ClaimCheck]]
 
 
@@ -119,7 +122,7 @@ async def _measured(
             error_type = type(error).__name__
             what = f"{evaluator.name}: the judge {identity_of(judge).name} raised"
             _COMPLAINTS.add(what, error, in_application=True)
-            raised = JudgeAPIError(f"the judge raised {error_type}")
+            raised = JudgeAPIError(f"{RAISED} {error_type}")
             failed = evaluator.failure_result(raised, judge, usage=spent.usage)
             result = failed.model_copy(update={"error_type": error_type})
     return result.model_copy(update={"duration": time.perf_counter() - started})

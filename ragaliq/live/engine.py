@@ -26,11 +26,12 @@ from ragaliq.capture.run import built
 from ragaliq.core.checks import require_positive
 from ragaliq.core.complaints import Complaints
 from ragaliq.core.concurrency import is_being_cancelled
-from ragaliq.core.results import Evaluation
+from ragaliq.core.results import Evaluation, EvaluationResult
 from ragaliq.core.suppression import suppress
 from ragaliq.core.sync import LoopThread, WorkThread, wait_for
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import BudgetExceeded, CircuitOpenError, ConfigurationError, JobRefusedError
+from ragaliq.evaluators.case import RAISED
 from ragaliq.live.enqueueing import Enqueueing
 from ragaliq.live.lifecycle import HoldsRuns, Sweepable, watch_process
 from ragaliq.live.run import InlineMode, OpenRun
@@ -473,6 +474,19 @@ class Engine:
                 "handler's explain(run_id) what was found of a run",
             )
 
+    def _say_why_unanswered(self, results: Mapping[str, EvaluationResult]) -> None:
+        for result in results.values():
+            is_logged = (result.error or "").startswith(RAISED)
+            if result.status.is_unanswered and not is_logged:
+                kind = result.error_type or result.status.value
+                # Its message may be that of the user's own judge, and quote anything.
+                self._complaints.once(
+                    kind,
+                    f"the judge gave no answer: {kind}; further ones are counted, not logged; the "
+                    "result's `error` says more, and `ragaliq doctor` tries the judge",
+                    key="unanswered",
+                )
+
     async def _judge(self, run: OpenRun) -> Evaluation | None:
         """Have a run judged and count what became of it; returns what `on_result` gets."""
         try:
@@ -498,6 +512,7 @@ class Engine:
             else:
                 missing = evaluation.case.sources.no_context
                 run.tally.evaluated(run, evaluation.results, no_context=missing)
+                self._say_why_unanswered(evaluation.results)
                 if missing:
                     self._say_if_none_scored(run.tally)
         except JobRefusedError as error:

@@ -148,6 +148,17 @@ def test_whatever_a_judge_raises_is_counted_quoted_nowhere_and_the_next_run_is_j
     assert "Zanzibar" not in caplog.text
 
 
+def test_a_judge_that_cannot_be_reached_is_named_in_the_log_once(monitor_of, case, caplog):
+    failures = {"evaluate_relevance": [JudgeAPIError("Zanzibar"), JudgeAPIError("Zanzibar"), None]}
+    monitor = monitor_of(judge=ScriptedJudge(failures=failures), evaluators=["relevance"])
+    for _ in range(3):
+        monitor.submit(case)
+        assert monitor.flush(5.0)
+    assert monitor.stats().evaluations == {"relevance": {"judge_error": 2, "scored": 1}}
+    assert caplog.text.count("the judge gave no answer: JudgeAPIError") == 1
+    assert "Zanzibar" not in caplog.text
+
+
 def test_a_judge_that_fails_after_its_deadline_is_quoted_nowhere(monitor_of, case, caplog):
     class Late(ScriptedJudge):
         async def verify_claims(self, claims, context):
