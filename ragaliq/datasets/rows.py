@@ -77,7 +77,7 @@ _NO_TEXT = {
     b"PAR1": "it is a Parquet file; end its name in .parquet",
 }
 _ADVICE = "save the file as UTF-8"
-_OR_NAME_IT = ", or name its encoding (--encoding cp1252)"
+_OR_NAME_IT = ", or name its encoding (encoding='cp1252', --encoding cp1252)"
 
 
 @contextmanager
@@ -179,7 +179,7 @@ def _lines(file: TextIO) -> Iterator[str]:
     for number, line in enumerate(iter(lambda: file.readline(MAX_LINE), ""), start=1):
         _, problem = _undecoded(line, file)
         if problem:  # what follows in the table has no known place
-            raise DatasetError(f"line {number}: {problem} (in Excel: CSV UTF-8)")
+            raise DatasetError(f"line {number}: {problem}; in Excel, save it as CSV UTF-8")
         yield line
 
 
