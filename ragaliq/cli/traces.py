@@ -72,7 +72,8 @@ def explain(
     if not found:
         named = f" whose id begins with {trace}" if trace else ""
         raise (ConfigurationError if trace else DatasetError)(
-            f"{path}: no span of a trace{named} says that it is a chain, a retriever or a model"
+            f"{path}: no span of a trace{named} says that it is a chain, a retriever or a model; "
+            "--mapping describes an application's own"
         )
     cases = reasons.pop("", 0)
     skipped = ", ".join(f"{count:,} {reason}" for reason, count in reasons.most_common())

@@ -25,6 +25,7 @@ from ragaliq.traces.files import TraceGroups, spans_in
 
 _MOST_REMEMBERED = 64 * 2**20
 """Characters of texts that were fetched."""
+_DESCRIBE_THEM = "describe an application's own by --mapping (in Python mapping=)"
 _NAMED = {"query": "question", "response": "answer", "context": "contexts"}
 
 
@@ -149,9 +150,10 @@ class TraceReader(CaseReader):
         if not self.traces:
             return "there are no spans in it"
         if not self.skipped_runs:
+            way = "no rule of the mapping matches one" if self._mapping else _DESCRIBE_THEM
             return (
                 f"no span of its {self.traces} traces says that it is a chain, a retriever or a "
-                "model, as OpenInference's, GenAI's and OpenLLMetry's do"
+                f"model, as OpenInference's, GenAI's and OpenLLMetry's do; {way}"
             )
         counts = "; ".join(
             f"{count} {reason} ({REASONS.get(reason, reason)})"

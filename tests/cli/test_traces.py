@@ -145,7 +145,7 @@ NOT_RAG = "1 not_rag (the spans show no retrieval, or no model that answered)"
         (
             [span("9", "")],
             "",
-            (3, "no span of its 1 traces says that it is a chain, a retriever or"),
+            (3, "OpenLLMetry's do; describe an application's own by --mapping"),
         ),
     ],
 )
