@@ -88,22 +88,10 @@ LANGCHAIN = asking.langchain, RagaliqCallbackHandler
 LLAMA_INDEX = asking.llama_index, RagaliqSpanHandler
 # And by how much a ratio may be over its baseline: as far as runs on a busy machine differ.
 MEASURED: dict[str, tuple[Callable[[], float], float]] = {
-    "LangChain handler, every run sampled": (
-        lambda: asked(*LANGCHAIN, 1.0),
-        0.06,
-    ),
-    "LangChain handler, no run sampled": (
-        lambda: asked(*LANGCHAIN, 0.0),
-        0.05,
-    ),
-    "LlamaIndex handler, every run sampled": (
-        lambda: asked(*LLAMA_INDEX, 1.0),
-        0.06,
-    ),
-    "LlamaIndex handler, no run sampled": (
-        lambda: asked(*LLAMA_INDEX, 0.0),
-        0.05,
-    ),
+    "LangChain handler, every run sampled": (lambda: asked(*LANGCHAIN, 1.0), 0.06),
+    "LangChain handler, no run sampled": (lambda: asked(*LANGCHAIN, 0.0), 0.05),
+    "LlamaIndex handler, every run sampled": (lambda: asked(*LLAMA_INDEX, 1.0), 0.06),
+    "LlamaIndex handler, no run sampled": (lambda: asked(*LLAMA_INDEX, 0.0), 0.05),
     "import ragaliq / pydantic": (lambda: imported("import ragaliq", "import pydantic"), 0.05),
     "import of the pytest plugin / pytest": (
         lambda: imported("import pytest, ragaliq.pytest_plugin", "import pytest"),

@@ -112,7 +112,7 @@ print(setup.flush(), setup.flush())
     with receiver("failing") as url:
         code = code.format(url=url, argument=arguments[signal])
         said = run(code, OTEL_EXPORTER_OTLP_TIMEOUT="1")
-    # Metrics are sent anew with each flush.
+    # Each flush sends all metrics again.
     assert said == ("False False\n" if signal == "metrics" else "False True\n")
 
 
