@@ -34,11 +34,12 @@ Step = Hashable
 Passages = Sequence[Passage]
 ByKey = Mapping[Any, Passages]
 
+_OF_HISTORY = frozenset({"chat_history", "history", "messages"})
 # Strings under these keys are no context, whatever stands in the prompt, and under some of them no
 # context under any other key either.
 _NO_CONTEXT = frozenset(
     # "result" is also what a database returned; the answer itself is told by its text.
-    {*QUESTION_KEYS, *ANSWER_KEYS, "chat_history", "history", "messages"} - {"result"}
+    {*QUESTION_KEYS, *ANSWER_KEYS, *_OF_HISTORY} - {"result"}
 )
 _NEVER_CONTEXT = _NO_CONTEXT.difference(UNSURE_ANSWER_KEYS)
 _OF_ANSWER = frozenset({"", *ANSWER_KEYS})  # spans show the only value of a step without its key
@@ -282,7 +283,14 @@ class RunLog:
         question, answer = self.question.text, self.answer.text
         calls = _calls(events, self.parents, words(answer))
         queries = [event[2] for event in events if event[0] == "retrieving"]
-        seen = shown(calls, _candidates(events), question, answer, queries)
+        earlier: Sequence[Turn] = ()
+        if self._conversation is not None:
+            reader, values = self._conversation
+            read = [message for value in values if (message := reader.message(value)) is not None]
+            earlier = turns_of_messages(messages_before(read, question))
+        asides = [turn.text for turn in earlier]
+        asides += [event[2] for event in events if event[0] == "said" and event[3] in _OF_HISTORY]
+        seen = shown(calls, _candidates(events), question, answer, queries=queries, asides=asides)
         found = seen or FoundContext((), missing="nothing_retrieved")
         if self.passages is not None:
             found = FoundContext(self.passages, "application", history=found.history)
@@ -301,11 +309,6 @@ class RunLog:
             found = found._replace(
                 passages=_distinct(passages), source=source, missing="" if passages else missing
             )
-        earlier: Sequence[Turn] = ()
-        if self._conversation is not None:
-            reader, values = self._conversation
-            read = [message for value in values if (message := reader.message(value)) is not None]
-            earlier = turns_of_messages(messages_before(read, question))
         in_prompt = found.history if earlier or self.is_conversation else ()
         # The prompt also holds what tools said, but may have been trimmed.
         return found._replace(history=in_prompt if len(in_prompt) >= len(earlier) else earlier)

@@ -60,7 +60,8 @@ _LABEL = re.compile(
     r"|[\[(]\d{1,3}[\])]|^\s*\d{1,3}[.)]\s|\b[01]?\.\d+\b",
     re.MULTILINE,
 )
-_BREAK = re.compile(r"\n\s*\n|[}\])]\s*,\s*\w*[{\[(]")  # between paragraphs, or a list's records
+# Between paragraphs, or records: of a list, or under keys.
+_BREAK = re.compile(r"\n\s*\n|[}\])]\s*,\s*(?:\"[^\"\n]{0,80}\"\s*:\s*)?\w*[{\[(]")
 _STOPS = frozenset(".!?。！？")
 
 
@@ -139,7 +140,9 @@ def shown(
     candidates: Sequence[Candidate],
     question: str,
     answer: str,
+    *,
     queries: Iterable[str] = (),
+    asides: Iterable[str] = (),
 ) -> FoundContext | None:
     """The context of an answer, by what its model was shown.
 
@@ -149,13 +152,14 @@ def shown(
         question: The user's question, which is no context.
         answer: The answer.
         queries: What retrievers were asked.
+        asides: What is no evidence next to a passage either: the conversation before.
 
     Returns:
         None where that is not known: no call gave the answer, or its prompt is not to be seen.
         The history is what stands in the answering prompt before the question: a conversation, or
         examples of one.
     """
-    finding = _Finding(calls, candidates, question, answer, queries)
+    finding = _Finding(calls, candidates, question, answer, queries=queries, asides=asides)
     if not any(prompt.text.strip() for prompt in finding.prompts):
         return None
     kinds = {candidate.kind for candidate in candidates}
@@ -273,7 +277,9 @@ class _Finding:
         candidates: Sequence[Candidate],
         question: str,
         answer: str,
+        *,
         queries: Iterable[str],
+        asides: Iterable[str],
     ) -> None:
         self._norm = norm = functools.cache(words)
         self._all, self._queries = candidates, {norm(query) for query in queries}
@@ -326,8 +332,15 @@ class _Finding:
         self.prompts = sorted(used.values(), key=lambda prompt: prompt.call.began)
         # What stands in a prompt was there before it.
         self._began = max((prompt.call.began for prompt in self.prompts), default=0)
-        before = [text for text, ended in self._wrote.items() if ended < self._began]
-        self._earlier = _Standing(before) if before else None
+        self._wrote_before = [t for t, ended in self._wrote.items() if ended < self._began]
+        self._earlier = _Standing(self._wrote_before) if self._wrote_before else None
+        self._asides = {norm(text) for text in (*asides, *(turn.text for turn in self.history))}
+        # A catalogue of questions may hold the user's own, with its answer.
+        if all(
+            each.kind != "document" or norm(each.passage.text) != self._question
+            for each in candidates
+        ):
+            self._asides.add(self._question)
         self._candidates = self._distinct(each for each in candidates if each not in given)
 
     def _is_passed_on(self, reply: str, call: Call, prompt: _Prompt) -> bool:
@@ -474,6 +487,10 @@ class _Finding:
     def _runs(self) -> set[str]:
         return {run for prompt in self.prompts for run in _runs(prompt.text.split())}
 
+    @functools.cached_property
+    def _reply_runs(self) -> set[str]:
+        return {run for text in self._wrote_before for run in _runs(text.split())}
+
     def _may_stand(self, text: str) -> bool:
         """Whether a text begins as a prompt does somewhere; most of a dropped document does not."""
         first = text.split(maxsplit=_RUN)[:_RUN]
@@ -613,17 +630,41 @@ class _Finding:
         standing, grown = _Standing(self.found), set[str]()
         for text in sorted(holders, key=len, reverse=True):
             original, began = holders[text]
-            inside = [known for known in standing.inside(text) if known not in grown]
-            for known, part, around in _laid_out(original, inside):
-                own = self._norm(around)
-                if not _says_something(around) or self._repeats_reply(own, began):
+            if text in self.found or self._wrote.get(text, began) < began:
+                continue
+            for known, part, around in _laid_out(
+                original, standing.inside(text), self._no_evidence_in(text, began)
+            ):
+                said = [each for each in around if _says_something(each)]
+                if known in grown or not said or any(map(self._is_in_reply, said)):
                     continue
                 if known is not None:
                     place, passage = self.found[known]
                     self.found[known] = place, passage._replace(text=part)
                     grown.add(known)
-                elif own not in self.found and (place := self._place_of(own)) is not None:
+                    continue
+                own = self._norm(part)
+                if own not in self.found and (place := self._place_of(own)) is not None:
                     self.found[own] = place, Passage(part)
+
+    def _no_evidence_in(self, text: str, before: int) -> list[str]:
+        """What is no evidence wherever it stands: models' words, the question, the history."""
+        earlier = self._earlier.inside(text) if self._earlier is not None else ()
+        return [
+            *(reply for reply in earlier if self._wrote[reply] < before and len(reply) >= _TELLING),
+            *(
+                each
+                for each in self._asides
+                if len(each) >= _TELLING and f" {each} " in f" {text} "
+            ),
+        ]
+
+    def _is_in_reply(self, text: str) -> bool:
+        """Whether a text, maybe cut, is a part of what models had said before the last prompt."""
+        own = self._norm(text)
+        if " ".join(own.split(maxsplit=_RUN)[:_RUN]) not in self._reply_runs:
+            return False
+        return any(f" {own}" in f" {said}" for said in self._wrote_before)
 
     def take_rewritten(self) -> None:
         """Documents that were written out otherwise: a table's rows, fields with their names."""
@@ -636,35 +677,29 @@ class _Finding:
                     break
 
 
-def _laid_out(original: str, inside: Iterable[str]) -> Iterator[tuple[str | None, str, str]]:
+def _laid_out(
+    original: str, inside: Sequence[str], omitted: Sequence[str] = ()
+) -> Iterator[tuple[str | None, str, tuple[str, ...]]]:
     """The parts of a text by the passages, as words, that stand in it.
+
+    Args:
+        original: The text.
+        inside: The passages.
+        omitted: What it is to be read without, as words.
 
     Returns:
         Of each part the passage in it, or None; the part; and what the passage leaves of it.
     """
-    # As long as it is, so that places stay: a passage with letters that are escaped is not found.
-    tokens = list(_WORDS.finditer(_ESCAPED.sub(lambda match: " " * len(match[0]), original)))
-    held = [token[0].casefold() for token in tokens]
-    padded = f" {' '.join(held)} "
-    starts = itertools.accumulate((len(word) + 1 for word in held), initial=0)
-    numbers = {start: number for number, start in enumerate(starts)}
-    spans: list[tuple[int, int, str]] = []
-    for known in sorted(inside, key=len, reverse=True):
-        place = padded.find(f" {known} ")
-        if place < 0:
-            continue
-        start = tokens[numbers[place]].start()
-        end = tokens[numbers[place + len(known) + 1] - 1].end()
-        while original[end : end + 1] in _STOPS:
-            end += 1
-        if all(end <= other[0] or other[1] <= start for other in spans):
-            spans.append((start, end, known))
-    spans.sort()
-    is_headed = bool(spans) and _says_something(original[: spans[0][0]])
+    original, spans = _without(original, inside, omitted)
+    if not spans:
+        return
+    is_headed = _says_something(_BREAK.split(original[: spans[0][0]])[-1])
+    is_followed = _says_something(_BREAK.split(original[spans[-1][1] :], maxsplit=1)[0])
     begin = 0
     for (start, end, known), after in itertools.zip_longest(spans, spans[1:]):
         if begin == 0 and (breaks := list(_BREAK.finditer(original, 0, start))):
-            yield None, original[: breaks[-1].start()].strip(), original[: breaks[-1].start()]
+            head = original[: breaks[-1].start()]
+            yield None, head.strip(), (head,)
             begin = breaks[-1].end()
         until = len(original) if after is None else after[0]
         breaks = list(_BREAK.finditer(original, end, until))
@@ -672,12 +707,89 @@ def _laid_out(original: str, inside: Iterable[str]) -> Iterator[tuple[str | None
             stop, resume = breaks[0].start(), breaks[-1].end()
             if after is None:
                 resume = breaks[0].end()
-        else:  # what heads the first passage heads the others
-            stop = resume = end if is_headed and after is not None else until
-        yield known, original[begin:stop].strip(), f"{original[begin:start]} {original[end:stop]}"
+        elif after is None:
+            stop = resume = until
+        else:
+            # A line belongs to the passage in it; lines between as before the first, or after the
+            # last. Where that does not tell, they are a passage of their own.
+            line = original.find("\n", end, until)
+            stop, resume = (end, until) if line < 0 else (line, original.rfind("\n", end, until))
+            if not is_headed:
+                stop = resume
+            elif not is_followed:
+                resume = stop
+        yield known, original[begin:stop].strip(), (original[begin:start], original[end:stop])
         rest = original[stop : len(original) if after is None else resume]
-        yield None, _BREAK.sub("\n\n", rest).strip(), rest
+        yield None, _BREAK.sub("\n\n", rest).strip(), (rest,)
         begin = resume
+
+
+def _without(
+    original: str, inside: Sequence[str], omitted: Sequence[str]
+) -> tuple[str, list[tuple[int, int, str]]]:
+    """The rest of a text, and where the passages stand in it."""
+    if original.lstrip()[:1] in {"{", "["}:
+        original = _unescaped(original)
+    spans = _places(original, [*inside, *omitted])
+    if not omitted or not spans:
+        return original, spans
+    passages, kept, begin = set(inside), list[str](), 0
+    for start, end, known in spans:
+        if known not in passages:
+            kept.append(original[begin:start])
+            begin = end
+    text = " ".join([*kept, original[begin:]])
+    return text, _places(text, inside, partly=True)
+
+
+def _places(
+    original: str, texts: Sequence[str], *, partly: bool = False
+) -> list[tuple[int, int, str]]:
+    """Where texts, as words, stand in another, in order; of those that overlap the longest.
+
+    Returns:
+        None of them if one is not found, unless they may be: how it is written is not understood.
+    """
+    # As long as it is, so that places stay.
+    tokens = list(_WORDS.finditer(_ESCAPED.sub(lambda match: " " * len(match[0]), original)))
+    held = [token[0].casefold() for token in tokens]
+    by_size: defaultdict[int, defaultdict[str, list[list[str]]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
+    for known in dict.fromkeys(texts):
+        split = known.split()
+        first = split[:_RUN]
+        by_size[len(first)][" ".join(first)].append(split)
+    found = [
+        (at, split)
+        for size, by_first in by_size.items()
+        for at, run in enumerate(_runs(held, size))
+        for split in by_first.get(run, ())
+        if held[at : at + len(split)] == split
+    ]
+    if not partly and len({tuple(split) for _, split in found}) < len(set(texts)):
+        return []
+    taken = bytearray(len(original))
+    spans: list[tuple[int, int, str]] = []
+    for at, split in sorted(found, key=lambda each: -len(each[1])):
+        start, end = tokens[at].start(), tokens[at + len(split) - 1].end()
+        while original[end : end + 1] in _STOPS:
+            end += 1
+        if taken.find(1, start, end) < 0:
+            taken[start:end] = b"\1" * (end - start)
+            spans.append((start, end, " ".join(split)))
+    return sorted(spans)
+
+
+def _unescaped(text: str) -> str:
+    """JSON as a model reads it: without the escapes in its texts."""
+    plain = {"n": "\n", "r": "\r", "t": "\t"}
+    text = _ESCAPED.sub(
+        lambda match: chr(int(match[1], 16)) if match[1] else plain.get(match[0][1], match[0][1]),
+        text,
+    )
+    # Two escapes may be one letter.
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _says_something(text: str) -> bool:

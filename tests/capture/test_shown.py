@@ -340,3 +340,87 @@ def test_a_long_run_of_an_agent_that_says_something_before_each_call_is_read_in_
 
     ratios = (seconds(words) / seconds("") for _ in range(3))
     assert any(ratio < 10.0 for ratio in ratios)
+
+
+LAMPS = [Passage(f"A {each} lamp of the year.", each) for each in ("red", "blue", "green")]
+NOTE = "I believe that refunds take three days for members."
+
+
+def priced(*passages, form="{} Price: {} EUR", between="\n\n"):
+    return between.join(form.format(p.text, at) for at, p in enumerate(passages, 40))
+
+
+def around(said, *passages, run=None, question=QUESTION):
+    found = (
+        (run or Run()).retrieve(*passages).ask(user(question), tool(said)).find(ANSWER, question)
+    )
+    return [(p.id, p.text) for p in found.passages]
+
+
+def test_what_is_no_evidence_is_none_beside_a_document_either():
+    own = [(REFUNDS.id, REFUNDS.text)]
+    # An agent as a tool that quotes what it read, whole and cut, and one that names it below.
+    quoting = f"{NOTE} Quote: {REFUNDS.text} Gifts within 9 hours."
+    listing = f"{NOTE}\n\nSources:\n{REFUNDS.text}"
+    for reply, told in ((quoting, quoting), (quoting, quoting[:-3]), (NOTE, listing)):
+        run = Run().ask(prompt(REFUNDS), reply=reply)
+        assert around(told, REFUNDS, run=run) == own
+    # The question and a model's query, repeated among other words.
+    asked = "Do refunds take three days for members?"
+    found = around(f"Of our 1500 articles, for '{asked}':\n{REFUNDS.text}", REFUNDS, question=asked)
+    assert "three" not in found[0][1]
+    run = Run().ask(user(QUESTION), reply="", also=[NOTE])
+    found = around(f"Of our 1500 articles of 2026 for {NOTE}:\n{REFUNDS.text}", REFUNDS, run=run)
+    assert "three" not in found[0][1]
+    # A conversation that a step wrote out together with what was found.
+    run = Run().retrieve(REFUNDS)
+    run.log.said("step", f"User: Hi\nAssistant: {NOTE}", "chat_history")
+    both = f"User: Hi\nAssistant: {NOTE}\n\n{REFUNDS.text}"
+    run.log.said("step", both, "material")
+    assert run.ask(user(f"Answer by this. {both} {QUESTION}")).context() == [REFUNDS]
+
+
+def test_a_document_is_shown_once_however_often_it_stands_there():
+    red, blue, green = LAMPS
+    run = Run().retrieve(*LAMPS)
+    run.ask(user(QUESTION), tool(priced(red, blue)), tool(priced(blue, green)))
+    assert [p.id for p in run.context()] == ["red", "blue", "green"]
+    twice = f"{priced(red, blue)}\n\nAgain:\n\n{priced(blue, green)}"
+    assert [own for own, _ in around(twice, *LAMPS)] == ["red", "blue", "green"]
+    parent = Passage(f"{REFUNDS.text} {CARDS.text}", "p")
+    run = Run().retrieve(REFUNDS, parent).ask(user(QUESTION), tool(parent.text), tool(REFUNDS.text))
+    assert run.context() == [parent, REFUNDS]
+
+
+def test_what_is_said_of_a_document_is_not_said_of_its_neighbour():
+    red, blue = LAMPS[:2]
+    head = "Here are the 2 lamps that we found:"
+    texts = [
+        f"{head}\n{priced(red, blue, between=chr(10))}",
+        f"{head}\n" + priced(red, blue, form="{}\nPrice: {} EUR", between="\n"),
+        f"{head}\n\n" + priced(red, blue, form="{}\nPrice: {} EUR", between="\n"),
+        "| name of the product | price |\n|---|---|\n"
+        + priced(red, blue, form="| {} | {} EUR |\n"),
+        priced(red, blue, form="Price: {1} EUR\n{0}", between="\n"),
+        json.dumps(
+            {
+                p.id: {"name": "a fine lamp", "text": p.text, "price": f"{at} EUR"}
+                for at, p in enumerate((red, blue), 40)
+            }
+        ),
+    ]
+    for text in texts:
+        of_red, of_blue = (said for _, said in around(text, red, blue))
+        assert ("40 EUR" in of_red, "41 EUR" in of_red) == (True, False), text
+        assert ("40 EUR" in of_blue, "41 EUR" in of_blue) == (False, True), text
+
+
+def test_a_document_keeps_its_letters_and_its_id_with_what_is_said_around_it():
+    first, last = Passage('One "line".\nZwölf Äpfel und 😀 dazu.', "1"), LAMPS[0]
+    said = json.dumps([{"text": p.text, "price": f"{at} €"} for at, p in enumerate((first, last))])
+    (own, text), (other, _) = around(said, first, last)
+    assert (own, other, first.text in text, "0 €" in text) == ("1", "red", True, True)
+    # Written in a way that is not understood: as without what is around it.
+    for odd in ("Fish &amp; chips are sold here.", "İstanbul is where refunds are paid."):
+        first = Passage(odd, "1")
+        assert [own for own, _ in around(priced(first, last), first, last)] == ["1", "red"]
