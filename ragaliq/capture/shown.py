@@ -49,6 +49,7 @@ _WORDS = re.compile(r"[^\W_]+")
 _ASCII = {code: chr(code).lower() if chr(code).isalnum() else " " for code in range(128)}
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|\n+|(?<=[。！？])")
 _ASKS = ("?", "？", "؟")
+_STATES = (".", "!", "。", "！")
 _CITED = re.compile(r"\[\^?\d+[^\]]{0,20}\]|【[^】]*】")  # which applications add, or take away
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})|\\[nrt\"\\/]")
 
@@ -311,6 +312,12 @@ class _Finding:
             if " " in reply and (said := norm(call.for_tool)).endswith(f" {reply}")
         }
         self._holders: dict[str, list[tuple[str, int]]] = {}
+        # What a model writes of what it was shown is not its own.
+        self._told: dict[str, int] = {}
+        for call in calls:
+            for message in call.messages:
+                for text in message.texts if message.role == "tool" else ():
+                    self._told.setdefault(norm(text), call.began)
         self.found: dict[str, tuple[_Place, Passage]] = {}
         used: dict[int, _Prompt] = {}
         todo = self._answering() if self._answer else []
@@ -348,7 +355,7 @@ class _Finding:
         if any(reply == text for text, _ in prompt.tools):
             # A few letters are also what another tool says: a grade is no calculator's result.
             return len(reply) >= _TELLING or reply == self._norm(call.for_tool)
-        if reply in self._queries or (call.reply or "").rstrip().endswith(_ASKS):
+        if reply in self._queries or _only_asks(call.reply or ""):
             return False  # what a model searched with tells nothing of what it was shown
         if len(reply) >= _TELLING:
             return f" {reply} " in prompt.text or reply in prompt.said
@@ -580,7 +587,7 @@ class _Finding:
                     and not (self._is_given and text == self._answer)
                     and text not in found
                     and found.keys().isdisjoint(inside(text))
-                    and not self._repeats_reply(text, prompt.call.began)
+                    and not self._repeats_reply(text, self._told.get(text, prompt.call.began))
                 ):
                     at = max(0, prompt.text.find(f" {text} "))
                     found[text] = (prompt.call.began, at), Passage(original)
@@ -620,7 +627,8 @@ class _Finding:
         holders: dict[str, tuple[str, int]] = {}  # agents are shown a text again with each call
         for prompt in self.prompts:
             for text, original in prompt.tools:
-                holders.setdefault(text, (original, prompt.call.began))
+                began = self._told.get(text, prompt.call.began)
+                holders.setdefault(text, (original, began))
         for text, candidate in self._of_kind("text", "loose"):
             # Texts without a name that says so may be whole prompts.
             is_context = candidate.kind == "text"
@@ -796,6 +804,14 @@ def _says_something(text: str) -> bool:
     """Whether a text says more than where it is from: a number, or three words."""
     said = words(_LABEL.sub(" ", text)).split()
     return len(said) >= 3 or any(map(str.isdigit, "".join(said)))
+
+
+def _only_asks(reply: str) -> bool:
+    """Whether a reply is questions, and tells nothing before them."""
+    *before, last = [each.rstrip() for each in _SENTENCE_END.split(reply.strip()) if each] or [""]
+    return last.endswith(_ASKS) and not any(
+        each.endswith(_STATES) and len(words(each).split()) > 2 for each in before
+    )
 
 
 def _stands_in(text: str) -> Callable[[str], bool]:

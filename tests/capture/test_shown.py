@@ -424,3 +424,20 @@ def test_a_document_keeps_its_letters_and_its_id_with_what_is_said_around_it():
     for odd in ("Fish &amp; chips are sold here.", "İstanbul is where refunds are paid."):
         first = Passage(odd, "1")
         assert [own for own, _ in around(priced(first, last), first, last)] == ["1", "red"]
+
+
+def test_a_reply_that_tells_something_is_followed_though_it_ends_with_a_question():
+    report = "It takes five days, says the handbook. Shall I look for the card too?"
+    queries = "Search for these.\n1. How long do refunds of parcels take?\n2. Who is paid?"
+    for reply, context in ((report, [REFUNDS]), (queries[18:], []), (report[39:], [])):
+        run = Run().retrieve(REFUNDS).ask(prompt(REFUNDS), reply=reply)
+        assert run.ask(user(QUESTION), said(reply), system("Go on.")).context() == context
+
+
+def test_what_a_tool_said_stays_evidence_where_a_model_hands_it_to_the_next():
+    # A loop of the application's own: its tools are seen in the prompts only.
+    run = Run().ask(user(QUESTION), reply="", also=["refunds"])
+    run.ask(user(QUESTION), tool(REFUNDS.text), reply="", also=[REFUNDS.text])
+    run.ask(user(QUESTION), tool(REFUNDS.text), tool("Die Erstattung dauert fünf Tage."))
+    texts = [passage.text for passage in run.context()]
+    assert texts == [REFUNDS.text, "Die Erstattung dauert fünf Tage."]
