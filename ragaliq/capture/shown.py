@@ -58,7 +58,7 @@ _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})|\\[nrt\"\\/]")
 # list, scores.
 _LABEL = re.compile(
     r"https?://\S+|<[^<>]*>|[\"']?[^\W\d][\w -]{0,40}[\"']?\s*[:=]"
-    r"|[\[(]\d{1,3}[\])]|^\s*\d{1,3}[.)]\s|\b[01]?\.\d+\b",
+    r"|[\[(]\d{1,3}[\])]|^[ \t]*\d{1,3}[.)]\s|\b[01]?\.\d+\b",
     re.MULTILINE,
 )
 # Between paragraphs, or records: of a list, or under keys.

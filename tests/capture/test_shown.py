@@ -441,3 +441,10 @@ def test_what_a_tool_said_stays_evidence_where_a_model_hands_it_to_the_next():
     run.ask(user(QUESTION), tool(REFUNDS.text), tool("Die Erstattung dauert fünf Tage."))
     texts = [passage.text for passage in run.context()]
     assert texts == [REFUNDS.text, "Die Erstattung dauert fünf Tage."]
+
+
+@pytest.mark.parametrize("blank", ["\n ", " \n", "\t"])
+def test_a_page_of_blank_lines_around_documents_is_read_in_time(blank):
+    begun = time.process_time()
+    assert len(around((blank * 20_000).join([REFUNDS.text, CARDS.text, ""]), REFUNDS, CARDS)) == 2
+    assert time.process_time() - begun < 5.0
