@@ -53,6 +53,8 @@ CONTEXT_KEYS = (
     "chunks",
     "search_results",
 )
+# Under these keys texts are what was found, whatever else a tool says.
+HIT_KEYS = frozenset({*CONTEXT_KEYS, "results", "hits", "matches"})
 _TEXT_KEYS = ("page_content", "text", "content")
 _WITH_RAW = {"raw", "parsed", "parsing_error"}
 _HISTORY_KEYS = ("chat_history", "history", "conversation_history")
@@ -454,16 +456,16 @@ class Reader:
         todo = []
         if text.lstrip()[:1] in {"{", "["}:
             with contextlib.suppress(ValueError, RecursionError):
-                todo = [(json.loads(text), False)]
+                todo = [(json.loads(text), True)]
             if not todo:
-                todo = [(_as_written(text.strip()), False)]
-        for value, is_field in todo:  # which grows by what is inside
+                todo = [(_as_written(text.strip()), True)]
+        for value, may_be_texts in todo:  # which grows by what is inside
             found = self.listed(value)
-            # Texts among a record's other fields are its own, as the items of an order are.
-            if found and not (is_field and isinstance(value[0], str)):
+            if found and (may_be_texts or not isinstance(value[0], str)):
                 return found
             if isinstance(value, dict) and len(todo) < _MOST_VALUES:
-                todo += [(each, len(value) > 1) for each in value.values()]
+                # Texts among a record's other fields are its own, as the items of an order are.
+                todo += [(v, len(value) == 1 or k in HIT_KEYS) for k, v in value.items()]
         return [Passage(text)] if text.strip() else []
 
     def passages(self, value: Any, depth: int = _DEPTH) -> list[Passage]:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ragaliq.capture.texts import QUESTION_KEYS, Found, Message, Reader, score_in
+from ragaliq.capture.texts import HIT_KEYS, QUESTION_KEYS, Found, Message, Reader, score_in
 from ragaliq.core.passages import Passage
 
 _ROLES = {
@@ -311,7 +311,7 @@ def _hits(value: Any, depth: int) -> Iterator[Passage]:
             # `value` beside a type is a text of the AI SDK's; alone it may be anything's.
             is_wrapper = value.get(key) and (key != "value" or "type" in value)
             # Texts among a record's other fields are its own, as the items of an order are.
-            held = value.get(key) if len(value) > 1 else None
+            held = value.get(key) if len(value) > 1 and key not in HIT_KEYS else None
             if isinstance(held, list) and held and all(isinstance(each, str) for each in held):
                 is_wrapper = False
             found = list(_hits(value[key], depth + 1)) if is_wrapper else []

@@ -849,6 +849,7 @@ SHAPES = {
 LISTS = [
     {"query": "x", "results": [{"url": "a", "content": REFUNDS[0]}, {"content": REFUNDS[1]}]},
     {"results": {"documents": [{"page_content": REFUNDS[0]}, {"text": REFUNDS[1]}]}},
+    {"query": "x", "documents": REFUNDS},
     REFUNDS,
 ]
 DOCUMENTS = [
