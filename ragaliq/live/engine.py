@@ -209,6 +209,8 @@ class Engine:
                     loop = self._thread.loop()
                 except RuntimeError:
                     return False
+                if self._reporter is not None:
+                    self._reporter.prepare()  # a run may end only after the main thread has
                 # Weak, and in no context, or the timer would keep a forgotten monitor's thread, and
                 # what the request holds, for so long.
                 sweep = weakref.WeakMethod(self._sweep)
