@@ -7,9 +7,12 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.core.llms import CompletionResponse
 from llama_index.core.llms.callbacks import llm_completion_callback
 from llama_index.core.schema import QueryBundle
+from llama_index.core.tools import FunctionTool
+from llama_index_parts import memory, model
 
 RUNS = 40
 
@@ -79,6 +82,55 @@ async def test_many_streams_read_in_turns_keep_their_documents_and_answers(
 
     await asyncio.gather(*(ask(number) for number in range(RUNS)))
     assert_each_run_has_its_own(monitor)
+
+
+ANSWER = "Refunds take five days in every shop."
+
+
+# Building an agent makes LlamaIndex look at every attribute of a pydantic model.
+@pytest.mark.filterwarnings("ignore::pydantic.warnings.PydanticDeprecationWarning")
+@pytest.mark.usefixtures("handler")
+@pytest.mark.parametrize("asked_by", ["another user's thread", "another user's task", "the tool"])
+async def test_equal_texts_never_join_runs(asked_by, engine, scripted_llm, monitor, docs):
+    """Whoever asks while a tool is open, and gets what that tool says, has a run of their own."""
+    answering = engine(llm=scripted_llm(reply=lambda _: ANSWER))
+    is_open, asked = asyncio.Event(), asyncio.Event()
+
+    async def look_up(topic: str) -> str:
+        """Look up the policy."""
+        if asked_by == "the tool":
+            ask_in_a_thread("Question of a tool's own thread?")
+        else:
+            is_open.set()
+            await asked.wait()
+        return f"Policy: {ANSWER}"
+
+    def ask_in_a_thread(question):
+        thread = threading.Thread(target=answering.query, args=(question,))
+        thread.start()
+        thread.join()
+
+    async def another_user():
+        await is_open.wait()
+        if asked_by == "another user's thread":
+            ask_in_a_thread("Question of another user?")
+        else:
+            await answering.aquery("Question of another user?")
+        asked.set()
+
+    tool = FunctionTool.from_defaults(async_fn=look_up)
+    agent = FunctionAgent(
+        tools=[tool], llm=model(("look_up", {"topic": "refunds"}), "It takes five days.")
+    )
+    other = None if asked_by == "the tool" else asyncio.create_task(another_user())
+    await agent.run(user_msg="Question of the first user?", memory=memory())
+    if other is not None:
+        await other
+    assert monitor.outcomes == {"evaluated": 2}
+    theirs, first = sorted(monitor.cases, key=lambda case: "first" in case.query)
+    assert theirs.context_texts == docs
+    assert theirs.response == ANSWER
+    assert first.context_texts == [f"Policy: {ANSWER}"]
 
 
 def test_nothing_grows_over_runs_of_every_ending(engine, scripted_llm, monitor, handler):

@@ -128,8 +128,6 @@ _WHOLE_REPLIES = frozenset({"chat", "achat", "complete", "acomplete"})
 # Ids are like `Class.method-uuid`.
 _UUID_LENGTH = len("-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx")
 _MOST_IGNORED = 100_000
-# Letters that an answer has at least if finding it elsewhere is to mean anything.
-_TELLING = 20
 _LISTENING = threading.Lock()
 
 
@@ -172,7 +170,6 @@ class _Run:
     # Tools' texts that are the framework's own, or say that a tool failed.
     not_evidence: set[str] = field(default_factory=set)
     direct: str = ""  # what a tool said that is to be the answer as it is, and supports nothing
-    tools: tuple[str, ...] = ()  # tools open when it began, which may be around it
     stream: object | None = None  # the chat stream whose end brings the answer, once returned
     written: tuple[object, str, str] | None = None  # the last that was read: text, failure
 
@@ -359,7 +356,6 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         _covers: Callable[[Mapping[str, Any]], bool] | None
         _awaited: WeakValueDictionary[int, _Run]
         _ignored: dict[str, None]
-        _tools: dict[str, list[tuple[_Run, str]]]
         _conversations: WeakKeyDictionary[object, str]
 
     def __init__(
@@ -393,8 +389,6 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
             # Chat streams by their ids; the runs hold the streams, so that the ids stay theirs.
             _awaited=WeakValueDictionary(),
             _ignored={},
-            # Open tools, each with the runs that wait for its end, and what they answered.
-            _tools={},
             # A chat engine has one conversation, which seldom has a name.
             _conversations=WeakKeyDictionary(),
         )
@@ -569,9 +563,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         if run.target is None:
             run.target = current_span_target()
         run.began(span_id, part, bound_args)
-        if part is _Part.TOOL:
-            self._tools[span_id] = []
-        elif part is _Part.WRITE:
+        if part is _Part.WRITE:
             follow_response(instance, run, functools.partial(self._stream_ended, run, instance))
 
     def _enter_root(
@@ -614,8 +606,6 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         run.has_own_steps = run.is_workflow and not is_agent
         log.conversed(READER, history_of_call(bound_args))
         run.began(span_id, part, bound_args)
-        if self._tools and parent_id is None:
-            run.tools = tuple(self._tools)
 
     def _ignore(self, span_id: str) -> None:
         """Take nothing below this span for a run, until it ends."""
@@ -630,8 +620,6 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         if isinstance(instance, StreamingAgentChatResponse):
             self._stream_was_read(instance)
         run = self._runs.runs.get(span_id)
-        if span_id in self._tools:
-            self._end_tool(run, span_id, result)
         if run is None:
             self._ignored.pop(span_id, None)
         elif span_id == run.key:
@@ -684,8 +672,6 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         if isinstance(instance, StreamingAgentChatResponse):
             self._stream_was_read(instance, error or RuntimeError())
         run = self._runs.runs.get(span_id)
-        if span_id in self._tools:
-            self._end_tool(run, span_id, None)
         if run is None:
             self._ignored.pop(span_id, None)
         elif span_id != run.key:
@@ -696,22 +682,6 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
             self._discard(
                 run, _WITHDRAWN if isinstance(error, GuardRejected) else failure_reason(error)
             )
-
-    def _end_tool(self, run: _Run | None, span_id: str, output: Any) -> None:
-        """Let go of the runs that wait for a tool.
-
-        Tools have threads of their own, whose context is lost: engines that are asked there look
-        like runs of the application. If the tool says what they answered, they are its.
-        """
-        waited = self._tools.pop(span_id)
-        given = output.content if isinstance(output, ToolOutput) and run is not None else ""
-        for inner, answer in waited:
-            if run is not None and len(answer) >= _TELLING and answer in given:
-                if self._runs.close(inner):
-                    run.log.adopt(inner.log, span_id)
-                    inner.ticket.withdraw()
-            elif not any((inner, answer) in others for others in self._tools.values()):
-                self._finish(inner, answer)
 
     def _stream_ended(self, run: _Run, stream: object | None, answer: str, failure: str) -> None:
         """A stream was read to its end, or ended early; one that an engine reads has an object."""
@@ -744,12 +714,6 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
     def _finish(self, run: _Run, answer: str) -> None:
         """End a run whose answer is complete: to the monitor, or with the reason why not."""
         if run.closed:
-            return
-        waiting = [self._tools[tool] for tool in run.tools if tool in self._tools]
-        run.tools = ()
-        for each in waiting:
-            each.append((run, answer))
-        if waiting:
             return
         if run.guarded and answer.strip() in run.guarded:
             self._discard(run, _WITHDRAWN)
