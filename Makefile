@@ -171,6 +171,10 @@ soak: $(READY) ## Run under overload for MINUTES (20) and watch the memory
 soak-fleet: $(READY) brokers ## Hold four processes to one limit for five minutes: with Redis, without it, and while it is killed (15 minutes)
 	@$(PY) -m pytest tests/fleet/test_fleet_limits.py -m soak --timeout=0 --log-cli-level=WARNING $(ARGS)
 
+.PHONY: runs
+runs: $(READY) ## Print precision and recall of what is captured from real applications; ARGS=NAME for some
+	@$(PY) tests/runs/figures.py $(ARGS)
+
 .PHONY: guard-figures
 guard-figures: $(READY) ## Count what a guard lets through and blocks on labelled answers: make guard-figures DATA=folder
 	@test -n "$(DATA)" || { echo "ragaliq: name the folder with the labelled sets: make guard-figures DATA=..." >&2; exit 1; }

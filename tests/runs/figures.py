@@ -1,0 +1,82 @@
+"""Prints how captured cases compare with the truth: `make runs`, with ARGS=NAME for some.
+
+Precision and recall of the evidence, right questions and answers, inventions scored supported, in
+total and by shape; then every application that is wrong, and why.
+"""
+
+import argparse
+import logging
+import sys
+import warnings
+
+from harness import FRAMEWORKS, applications, compare, observe
+
+
+class Figures:
+    """Sums over comparisons, as shares."""
+
+    def __init__(self, comparisons):
+        self._all = comparisons
+
+    @property
+    def values(self):
+        """The share of each figure; inventions that were scored supported are a number."""
+        return {
+            "right": self._share([(1, not each.faults) for each in self._all]),
+            "recall": self._share([each.texts for each in self._all]),
+            "precision": self._share([each.parts for each in self._all]),
+            "question": self._share([(1, each.question) for each in self._all]),
+            "answer": self._share([(1, each.answer) for each in self._all]),
+            "invented": sum(each.invented[1] for each in self._all),
+        }
+
+    @staticmethod
+    def _share(pairs):
+        total = sum(whole for whole, _ in pairs)
+        return 1.0 if total == 0 else sum(part for _, part in pairs) / total
+
+    def line(self, name):
+        shown = (
+            f"{key} {value:.3f}" if isinstance(value, float) else f"{key} {value}"
+            for key, value in self.values.items()
+        )
+        return f"{name:32} {len(self._all):4}  {'  '.join(shown)}"
+
+
+def compare_all(framework, name=""):
+    """Run the applications of a framework, those whose name or shape has `name` in it."""
+    return [
+        compare(application, observe(application))
+        for application in applications(framework).values()
+        if name in application.name or name in application.shape
+    ]
+
+
+def report(framework, comparisons, is_quiet):
+    shapes = {each.app.shape: [] for each in comparisons}
+    for each in comparisons:
+        shapes[each.app.shape].append(each)
+    print(Figures(comparisons).line(framework))
+    for shape, group in shapes.items():
+        print(Figures(group).line(f"  {shape}"))
+    for each in comparisons:
+        if each.faults and not is_quiet:
+            print(f"\n{each.app.name} ({each.app.shape})")
+            print("\n".join(f"  {fault}" for fault in each.faults))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("name", nargs="?", default="", help="part of a name or shape")
+    parser.add_argument("--framework", choices=FRAMEWORKS, action="append")
+    parser.add_argument("--quiet", action="store_true", help="figures only")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")  # the frameworks' own deprecations
+    logging.disable(logging.WARNING)
+    for framework in options.framework or FRAMEWORKS:
+        if comparisons := compare_all(framework, options.name):
+            report(framework, comparisons, options.quiet)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

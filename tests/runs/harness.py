@@ -1,0 +1,349 @@
+"""Runs real applications under a handler and compares each captured case with the truth.
+
+An application is a small function in `langchain_apps/` or `llama_index_apps/`; `@app` declares
+its truth, which a person decided by reading what the model is shown.
+"""
+
+import asyncio
+import importlib.util
+import inspect
+import re
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ragaliq import Monitor, RAGTestCase, evaluate
+from ragaliq.testing import ScriptedJudge
+
+FOLDER = Path(__file__).parent
+FRAMEWORKS = ("langchain", "llama_index")
+_APPS: dict[str, dict[str, "App"]] = {}  # by framework and name
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u9fff]+")
+
+
+class App(NamedTuple):
+    """An application and the true case of its run.
+
+    Attributes:
+        run: Builds and asks the application. For LangChain it takes the configuration with the
+            handler; for LlamaIndex nothing. May be a coroutine function.
+        shape: Group in the figures; by default the name of the application's file.
+        question: The user's question, of the run that counts: the last one with this question.
+        answer: What a person reads. Several texts: an output of several fields, each of which must
+            be in the case's answer. None if there must be no case.
+        chunks: Each passage with an origin (retriever, tool, input, state) that led to the answer.
+        prompt: Texts of the prompt that are evidence too; in the prompt part or in any chunk.
+        absent: Texts that must be in no chunk and not in the prompt part.
+        invented: Sentences of the answer that the evidence lacks.
+        status: Why there is no case, as the monitor counts it; several where each is right.
+        cases: How many cases the application gives in all, with other turns and users.
+        attached: The handler is attached to the process, and the configuration is empty.
+    """
+
+    name: str
+    run: Any
+    framework: str
+    shape: str
+    question: str = ""
+    answer: str | tuple[str, ...] | None = None
+    chunks: tuple[str, ...] = ()
+    prompt: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
+    invented: tuple[str, ...] = ()
+    status: tuple[str, ...] = ()
+    cases: int = 1
+    attached: bool = False
+
+
+class Case(NamedTuple):
+    """Question, answer and evidence of a run."""
+
+    question: str
+    answer: str
+    chunks: list[str]
+    prompt: str
+
+
+class Observed(NamedTuple):
+    """What the package made of an application's runs: the cases, and why others gave none."""
+
+    cases: list[Case]
+    reasons: dict[str, int]
+
+
+class Comparison(NamedTuple):
+    """How an application's case compares with its truth.
+
+    Attributes:
+        texts: How many texts are evidence in truth, and how many of them were found.
+        parts: How many chunks and prompt parts the case has, and how many of them are right.
+        faults: What is wrong, in words.
+    """
+
+    app: App
+    texts: tuple[int, int]
+    parts: tuple[int, int]
+    question: bool
+    answer: bool
+    invented: tuple[int, int]
+    faults: list[str]
+
+
+def app(name, **truth):
+    """Declare an application and its truth; see `App`."""
+
+    def add(run):
+        path = Path(inspect.getsourcefile(run))
+        framework = path.parent.name.removesuffix("_apps")
+        status = truth.pop("status", None) or ()
+        answer = truth.pop("answer", None)
+        given = {
+            "shape": path.stem.replace("_", " "),
+            "status": (status,) if isinstance(status, str) else tuple(status),
+            "answer": answer if answer is None or isinstance(answer, str) else tuple(answer),
+            "cases": 0 if answer is None else 1,
+            **{key: tuple(v) if isinstance(v, list) else v for key, v in truth.items()},
+        }
+        made = App(name=name, run=run, framework=framework, **given)
+        known = _APPS.setdefault(framework, {})
+        assert name not in known, f"two applications are named {name!r}"
+        assert (made.answer is None) == bool(made.status), f"{name}: give an answer or a status"
+        _assert_consistent(made)
+        known[name] = made
+        return run
+
+    return add
+
+
+def applications(framework):
+    """The applications of a framework, by name."""
+    if str(FOLDER) not in sys.path:
+        sys.path.insert(0, str(FOLDER))
+    # The applications import `app` from the module of this name.
+    assert sys.modules.setdefault("harness", sys.modules[__name__]) is sys.modules[__name__]
+    if framework not in _APPS:
+        for path in sorted((FOLDER / f"{framework}_apps").glob("*.py")):
+            spec = importlib.util.spec_from_file_location(f"{framework}_apps_{path.stem}", path)
+            module = importlib.util.module_from_spec(spec)
+            sys.modules[spec.name] = module  # where annotations are looked up
+            spec.loader.exec_module(module)
+    return _APPS.get(framework, {})
+
+
+def words(text):
+    """The words of a text; where a language does not separate them, its characters."""
+    return f" {' '.join(_WORD.findall(text.casefold()))} "
+
+
+def contains(text, part):
+    """Tell whether a text has the words of a part in their order."""
+    return words(part) in words(text)
+
+
+# --- running --------------------------------------------------------------------------------------
+
+
+def observe(application):
+    """Run an application under the handler of its framework."""
+    results = []
+    monitor = Monitor(judge=ScriptedJudge(), on_result=results.append)
+    try:
+        with _FOLLOWED[application.framework](monitor, application) as given:
+            _call(application.run, *given)
+            assert monitor.flush(60)
+        stats = monitor.stats()
+    finally:
+        monitor.close(5)
+    ended = sorted(results, key=lambda result: result.run.ended_at)
+    reasons = {k: v for k, v in stats.outcomes.items() if k == "not_rag"} | stats.incomplete
+    return Observed(
+        [_case(result.case) for result in ended], {k: v for k, v in reasons.items() if v}
+    )
+
+
+def _call(run, *given):
+    if inspect.iscoroutinefunction(run):
+        asyncio.run(run(*given))
+        return
+    # LlamaIndex's synchronous calls make an event loop where there is none, and leave it open.
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    try:
+        run(*given)
+    finally:
+        asyncio.set_event_loop(None)
+        loop.close()
+
+
+@contextmanager
+def _langchain(monitor, application):
+    from langchain_ragaliq import RagaliqCallbackHandler, attach, detach
+
+    handler = RagaliqCallbackHandler(monitor)
+    if application.attached:
+        attach(handler)
+    try:
+        yield ({} if application.attached else {"callbacks": [handler]},)
+    finally:
+        detach()
+    assert handler.errors == 0, f"{application.name}: the handler could not handle an event"
+
+
+@contextmanager
+def _llama_index(monitor, application):
+    from llama_index.evaluation.ragaliq import attach, detach
+
+    handler = attach(monitor)
+    try:
+        yield ()
+    finally:
+        detach()
+    assert handler.errors == 0, f"{application.name}: the handler could not handle an event"
+
+
+_FOLLOWED = {"langchain": _langchain, "llama_index": _llama_index}
+
+
+def _case(case):
+    prompt = getattr(case, "prompt_context", "")
+    return Case(case.query, case.response, list(case.context_texts), prompt)
+
+
+# --- comparing ------------------------------------------------------------------------------------
+
+
+def compare(application, observed):
+    """Compare the case of an application with its truth."""
+    if application.answer is None:
+        return _without_case(application, observed)
+    faults = []
+    if len(observed.cases) != application.cases:
+        faults.append(f"cases: {len(observed.cases)}, not {application.cases}{_said(observed)}")
+    case = _counting_case(application, observed)
+    if case is None:
+        expected = len(application.chunks) + len(application.prompt)
+        planted = len(application.invented)
+        return Comparison(application, (expected, 0), (0, 0), False, False, (planted, 0), faults)
+    is_question = words(case.question) == words(application.question)
+    if not is_question:
+        faults.append(f"question: {case.question!r}")
+    is_answer = _is_answer(application.answer, case.answer)
+    if not is_answer:
+        faults.append(f"answer: {case.answer!r}")
+    texts, missing = _found(application, case)
+    parts, extra = _right_parts(application, case)
+    supported = _supported(application, case)
+    faults += [*missing, *extra, *(f"supported although invented: {each!r}" for each in supported)]
+    invented = len(application.invented), len(supported)
+    return Comparison(application, texts, parts, is_question, is_answer, invented, faults)
+
+
+def _without_case(application, observed):
+    faults = [f"case: {case!r}" for case in observed.cases]
+    if not observed.cases and set(observed.reasons) & set(application.status) == set():
+        faults.append(f"reason: {observed.reasons}, not {application.status}")
+    is_right = not observed.cases
+    return Comparison(application, (0, 0), (0, 0), is_right, is_right, (0, 0), faults)
+
+
+def _said(observed):
+    return f" ({observed.reasons})" if observed.reasons else ""
+
+
+def _counting_case(application, observed):
+    asked = words(application.question)
+    same = [case for case in observed.cases if words(case.question) == asked]
+    return (same or observed.cases or [None])[-1]
+
+
+def _is_answer(answer, given):
+    if isinstance(answer, tuple):
+        return all(contains(given, part) for part in answer)
+    return " ".join(answer.split()) == " ".join(given.split())
+
+
+def _found(application, case):
+    chunks = [*case.chunks, "\n".join(case.chunks)]
+    missing = [
+        f"missing chunk: {text!r}"
+        for text in application.chunks
+        if not any(contains(chunk, text) for chunk in chunks)
+    ]
+    missing += [
+        f"missing in the prompt: {text!r}"
+        for text in application.prompt
+        if not any(contains(part, text) for part in [*chunks, case.prompt])
+    ]
+    expected = len(application.chunks) + len(application.prompt)
+    return (expected, expected - len(missing)), missing
+
+
+def _right_parts(application, case):
+    truths = [*application.chunks, *application.prompt]
+    absent = _absent(application)
+    faults, wrong = [], 0
+    for place, chunk in enumerate(case.chunks):
+        found = [f"extra chunk: {chunk!r}"] * (not any(_overlaps(chunk, text) for text in truths))
+        found += [f"chunk twice: {chunk!r}"] * (chunk in case.chunks[:place])
+        found += [f"in a chunk: {text!r}" for text in absent if contains(chunk, text)]
+        wrong += bool(found)
+        faults += found
+    in_prompt = absent
+    if len(words(application.question).split()) >= 4:
+        in_prompt = [*absent, application.question]
+    found = [f"in the prompt part: {text!r}" for text in in_prompt if contains(case.prompt, text)]
+    parts = len(case.chunks) + bool(case.prompt)
+    return (parts, parts - wrong - bool(found)), [*faults, *found]
+
+
+def _overlaps(chunk, text):
+    return contains(chunk, text) or contains(text, chunk)
+
+
+def _absent(application):
+    """Texts that must not be evidence: as declared, and the answer, unless the evidence says it."""
+    answer, truths = application.answer, [*application.chunks, *application.prompt]
+    if isinstance(answer, str) and not any(contains(text, answer) for text in truths):
+        return [*application.absent, answer]
+    return list(application.absent)
+
+
+def _assert_consistent(application):
+    truths = [*application.chunks, *application.prompt]
+    for text in application.absent:
+        clash = [truth for truth in truths if contains(truth, text)]
+        assert not clash, f"{application.name}: {text!r} is absent and evidence"
+    answer = application.answer if isinstance(application.answer, tuple) else [application.answer]
+    for text in application.invented:
+        said = any(contains(part, text) for part in answer)
+        assert said, f"{application.name}: the answer lacks the invention {text!r}"
+
+
+def _supported(application, case):
+    """Inventions that the embedded judge takes for supported by the captured evidence.
+
+    One that the true evidence supports as well is the judge's fault, not the capture's.
+    """
+    if not application.invented:
+        return []
+    truth = RAGTestCase(
+        query=application.question,
+        context=[*application.chunks, *application.prompt],
+        response=case.answer,
+    )
+    context = [*case.chunks, *([case.prompt] if case.prompt else [])]
+    captured = RAGTestCase(query=case.question, context=context, response=case.answer)
+    run = evaluate([captured, truth], judge="local", evaluators=["faithfulness"])
+    found, control = (_supported_claims(result) for result in run)
+    return [
+        text
+        for text in application.invented
+        if any(_overlaps(claim, text) for claim in found)
+        and not any(_overlaps(claim, text) for claim in control)
+    ]
+
+
+def _supported_claims(result):
+    claims = result.results["faithfulness"].claims or ()
+    return [claim.claim for claim in claims if str(claim.verdict).endswith("SUPPORTED")]
