@@ -43,7 +43,7 @@ class CostEstimate:
 async def estimate_async(
     cases: Iterable[RAGTestCase],
     *,
-    evaluators: Iterable[EvaluatorSpec] | None = None,
+    metrics: Iterable[EvaluatorSpec] | None = None,
     judge: JudgeSpec | str = "local",
     policy: ScoringPolicy = ScoringPolicy.LIVE,
 ) -> CostEstimate:
@@ -56,7 +56,7 @@ async def estimate_async(
 
     Args:
         cases: What would be evaluated.
-        evaluators: What would be measured; by default what `evaluate` measures.
+        metrics: What would be measured; by default what `evaluate` measures.
         judge: Who would decide.
         policy: For evaluators without a policy of their own.
 
@@ -69,7 +69,7 @@ async def estimate_async(
     run = await evaluate_async(
         # One case at a time, so that what is cached does not depend on timing.
         todo,
-        evaluators=evaluators,
+        metrics=metrics,
         judge=counting,
         policy=policy,
         concurrency=1,

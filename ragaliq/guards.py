@@ -108,7 +108,7 @@ class Guard:
     Args:
         monitor: Evaluates the answers; by default built from `monitor_options`, with faithfulness
             as the only metric.
-        evaluators: Metrics of the guard's own monitor.
+        metrics: Metrics of the guard's own monitor.
         thresholds: Score from which an answer passes, by metric; only these metrics count. By
             default every metric counts, with its own threshold.
         action: What happens to a failing answer: `fallback` replaces it, `annotate` adds a note,
@@ -135,7 +135,7 @@ class Guard:
         self,
         monitor: Monitor | None = None,
         *,
-        evaluators: Iterable[EvaluatorSpec] | None = None,
+        metrics: Iterable[EvaluatorSpec] | None = None,
         thresholds: Mapping[str, float] | None = None,
         action: Action = "fallback",
         then: Literal["fallback", "annotate", "raise"] = "fallback",
@@ -171,10 +171,10 @@ class Guard:
             raise ConfigurationError(
                 f"Guard: feedback must be a function of the GuardResult, got {feedback!r}"
             )
-        if monitor is not None and (monitor_options or evaluators is not None):
+        if monitor is not None and (monitor_options or metrics is not None):
             raise ConfigurationError("Guard: give a monitor or what to build one from, not both")
         if monitor is None:
-            monitor = Monitor(evaluators=evaluators or ("faithfulness",), **monitor_options)
+            monitor = Monitor(metrics=metrics or ("faithfulness",), **monitor_options)
         if monitor.is_enabled and monitor.judge is None:
             raise ConfigurationError(
                 "Guard: the monitor's runs are judged by workers elsewhere, which is no use to an "
@@ -323,7 +323,7 @@ def _below(result: EvaluationResult) -> str:
 def _checked(thresholds: Mapping[str, float] | None, monitor: Monitor) -> dict[str, float] | None:
     if thresholds is None:
         return None
-    measured = {evaluator.name for evaluator in monitor.evaluators}
+    measured = {evaluator.name for evaluator in monitor.metrics}
     for name, threshold in thresholds.items():
         if name not in measured:
             raise ConfigurationError(

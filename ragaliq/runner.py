@@ -129,7 +129,7 @@ class EvaluationRun(Sequence[Evaluation]):
 async def evaluate_async(
     cases: Iterable[RAGTestCase],
     *,
-    evaluators: Iterable[EvaluatorSpec] | None = None,
+    metrics: Iterable[EvaluatorSpec] | None = None,
     judge: JudgeSpec | str = "local",
     concurrency: int = 8,
     processes: int = 0,
@@ -155,7 +155,7 @@ async def evaluate_async(
 
     Args:
         cases: What to evaluate.
-        evaluators: What is measured: names, classes or evaluators; by default faithfulness, and
+        metrics: What is measured: names, classes or evaluators; by default faithfulness, and
             relevance where the judge is a language model.
         judge: `local`, `claude`, or a judge. `RAGALIQ_JUDGE` has no say here: what a script
             costs is read in the script.
@@ -198,7 +198,7 @@ async def evaluate_async(
     room = max(len(todo) * repeats, SinkLimits().max_queue)
     scorer = Scorer(
         judge,
-        evaluators,
+        metrics,
         policy=policy,
         deadline=deadline,
         executor=None if processes else "thread",
@@ -210,7 +210,7 @@ async def evaluate_async(
         sink_limits=SinkLimits(max_queue=room, max_characters=sys.maxsize),
         keeps_judge=isinstance(judge, LLMJudge),
     )
-    summary = Summary(scorer.evaluators)
+    summary = Summary(scorer.metrics)
     done: list[Evaluation] = []
     is_cut = False
     on_progress = on_progress or notebook_progress()

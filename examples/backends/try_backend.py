@@ -104,7 +104,7 @@ def main(name: str) -> None:
     LangChainInstrumentor().instrument(tracer_provider=backend.tracing)
     # Two, to see that each arrives. The embedded judge is weak at relevance, and says so.
     metrics = ["faithfulness", "relevance"]
-    monitor = Monitor(judge="local", evaluators=metrics, sinks=backend.sinks, capture_content=True)
+    monitor = Monitor(judge="local", metrics=metrics, sinks=backend.sinks, capture_content=True)
     application, handler = chain(), RagaliqCallbackHandler(monitor)
     for question in ANSWERS:
         application.invoke(question, {"callbacks": [handler]})

@@ -19,7 +19,7 @@ run = evaluate(
             response="Refunds are paid within five working days. They come in cash.",
         )
     ],
-    evaluators=["faithfulness"],
+    metrics=["faithfulness"],
     judge=judge,
 )
 for claim in run[0].results["faithfulness"].claims:

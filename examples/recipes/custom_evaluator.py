@@ -52,7 +52,7 @@ def case(answer: str) -> RAGTestCase:
 
 run = evaluate(
     [case("It weighs 3 kg [1]."), case("It weighs 3 kg [2]."), case("It weighs 3 kg.")],
-    evaluators=["known_citations", "faithfulness"],
+    metrics=["known_citations", "faithfulness"],
 )
 for scored in run:
     result = scored.results["known_citations"]

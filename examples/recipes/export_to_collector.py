@@ -13,7 +13,7 @@ from ragaliq import Monitor, RAGTestCase, telemetry
 setup = telemetry.configure(service_name="shop")
 tracer = trace.get_tracer("shop")
 
-with Monitor(judge="local", evaluators=["faithfulness"]) as monitor:
+with Monitor(judge="local", metrics=["faithfulness"]) as monitor:
     with tracer.start_as_current_span("answer a question"):
         monitor.submit(
             RAGTestCase(

@@ -13,7 +13,7 @@ FILE = Path(__file__).with_name("answers.csv")
 
 run = evaluate(
     read_cases(sys.argv[1] if len(sys.argv) > 1 else FILE),
-    evaluators=["faithfulness"],
+    metrics=["faithfulness"],
     judge="local",  # "claude" with ANTHROPIC_API_KEY set
 )
 

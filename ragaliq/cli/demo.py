@@ -57,9 +57,7 @@ _EXAMPLES = (
 
 def demo() -> None:
     """Score a few built-in answers with the embedded judge: no key, no network, no data."""
-    run = evaluate(
-        [example.case for example in _EXAMPLES], evaluators=["faithfulness"], judge="local"
-    )
+    run = evaluate([example.case for example in _EXAMPLES], metrics=["faithfulness"], judge="local")
     wrong = claims = 0
     for example, row in zip(_EXAMPLES, run, strict=True):
         result = row.results["faithfulness"]

@@ -59,7 +59,7 @@ def estimate(
         mapping=mapping,
         resolve=resolve,
     ) as reader:
-        expected = estimate_cost(counted(reader), judge=asked.judge, evaluators=evaluators)
+        expected = estimate_cost(counted(reader), judge=asked.judge, metrics=evaluators)
     usage = expected.usage
     price = "price unknown" if usage.cost_usd is None else f"${usage.cost_usd:,.2f}"
     if usage.cost_usd is not None and usage.saved_usd:

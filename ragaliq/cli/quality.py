@@ -300,7 +300,7 @@ def _rejudge(
         run = evaluate(
             cases,
             judge=judge,
-            evaluators=evaluators,
+            metrics=evaluators,
             telemetry=TelemetryOptions.silent(),
             on_progress=lambda done, total: show(JudgeUsage()),  # noqa: ARG005 - it is a callback
         )

@@ -108,7 +108,7 @@ def run(
     else:
         settings = WorkerSettings(
             judge=_judge(judge, model, base_url, calibration),
-            evaluators=None if metrics is None else named_metrics(metrics),
+            metrics=None if metrics is None else named_metrics(metrics),
             sinks=sink or (),
         )
     logging.basicConfig(level=log_level.upper(), format="%(asctime)s %(levelname)s %(message)s")

@@ -14,7 +14,7 @@ from ragaliq.errors import ConfigurationError
 # Larger amounts, of calls, tokens or millionths of a dollar, are not counted exactly everywhere.
 _MOST, _MOST_USD = 1e15, 1e9
 # Arguments as other tools of the field call them.
-_MEANT = {"metrics": "evaluators", "llm": "judge", "model": "judge"}
+_MEANT = {"evaluators": "metrics", "llm": "judge", "model": "judge"}
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -78,7 +78,7 @@ class Engine:
 
     Attributes:
         sampler: Likewise.
-        evaluators, emitter, sinks: The scorer's.
+        metrics, emitter, sinks: The scorer's.
         judge: Who decides; None where workers elsewhere do.
         inline: Where results are waited for; None for a background monitor.
         monitors: Who uses the engine. The threads end when the last of them is closed or gone.
@@ -112,13 +112,13 @@ class Engine:
                 f"Monitor: on_result must be a function, got {type(on_result).__name__}"
             )
         self._scorer, self.sampler = scorer, sampler
-        self.evaluators, self.judge = scorer.evaluators, scorer.judge
+        self.metrics, self.judge = scorer.metrics, scorer.judge
         self.emitter, self.sinks = scorer.emitter, scorer.sinks
         self._made_with = made_with
         self._conversations = Conversations()
         # Workers elsewhere may look at them.
         self._keeps_turns = not isinstance(scorer, Scorer) or any(
-            evaluator.policy.history_turns for evaluator in scorer.evaluators
+            evaluator.policy.history_turns for evaluator in scorer.metrics
         )
         self._concurrency = concurrency if isinstance(scorer, Scorer) else 1
         self._queue_bounds = max_queue, max_queue_bytes

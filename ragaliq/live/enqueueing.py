@@ -34,23 +34,21 @@ class Enqueueing:
 
     Args:
         target: Takes the jobs.
-        evaluators: What the monitor measures; none for what the workers measure.
+        metrics: What the monitor measures; none for what the workers measure.
         emitter: Counts failed attempts.
 
     Attributes:
         executor: Where runs go.
-        evaluators, emitter: See above.
+        metrics, emitter: See above.
         judge, protection, sinks: Nothing: those are the workers'.
     """
 
     restarts = 0
     judge = protection = None
 
-    def __init__(
-        self, target: JobExecutor, evaluators: Sequence[Evaluator], emitter: Emitter
-    ) -> None:
+    def __init__(self, target: JobExecutor, metrics: Sequence[Evaluator], emitter: Emitter) -> None:
         self.executor = target.name
-        self.evaluators, self.emitter, self.sinks = tuple(evaluators), emitter, SinkSet(())
+        self.metrics, self.emitter, self.sinks = tuple(metrics), emitter, SinkSet(())
         self._target = target
         self._complaints = Complaints(logging.getLogger(__name__))
 
@@ -63,7 +61,7 @@ class Enqueueing:
             JobRefusedError: It never can be.
         """
         chosen, largest = run.metric_probabilities, self._target.max_job_bytes
-        known = [evaluator.name for evaluator in self.evaluators]
+        known = [evaluator.name for evaluator in self.metrics]
         metrics = [each for each in known if each in chosen or not chosen]
         # Before time is spent on writing it as JSON. Characters take up to four bytes here.
         if largest is not None and case.size > 4 * largest:
@@ -130,10 +128,10 @@ def leave_to_workers(given: Mapping[str, object], monitor: type) -> None:
             f"Monitor: {', '.join(wrong)} cannot be set here: with this executor runs are judged "
             "by workers elsewhere, whose settings they are (`ragaliq worker`, WorkerSettings)"
         )
-    evaluators = given["evaluators"]
-    names = () if evaluators is None else evaluators
+    metrics = given["metrics"]
+    names = () if metrics is None else metrics
     if not isinstance(names, list | tuple) or not all(isinstance(each, str) for each in names):
         raise ConfigurationError(
-            "Monitor: with this executor evaluators must be a list of names; thresholds and the "
+            "Monitor: with this executor metrics must be a list of names; thresholds and the "
             "like are settings of the workers"
         )

@@ -89,7 +89,7 @@ class Monitor:
             default from `RAGALIQ_JUDGE`, else `local`.
         calibration: A calibration of the judge's confidence, or its file; by default from
             `RAGALIQ_CALIBRATION`, else none.
-        evaluators: The metrics: names, classes or evaluators; by default faithfulness, and
+        metrics: What is measured: names, classes or evaluators; by default faithfulness, and
             relevance where the judge is a language model; with a broker, what its workers measure.
         sample_rate: Share of runs to evaluate, 0 to 1; by default from `RAGALIQ_SAMPLE_RATE`, else
             1.0.
@@ -136,7 +136,7 @@ class Monitor:
         *,
         judge: JudgeSpec | str | None = None,
         calibration: CalibrationSpec | None = None,
-        evaluators: Iterable[EvaluatorSpec] | None = None,
+        metrics: Iterable[EvaluatorSpec] | None = None,
         sample_rate: float | None = None,
         sampling: Sampling | None = None,
         policy: ScoringPolicy = ScoringPolicy.LIVE,
@@ -162,7 +162,7 @@ class Monitor:
         telemetry: TelemetryOptions | None = None,
     ) -> None:
         given = {name: value for name, value in locals().items() if name != "self"}
-        given["evaluators"] = evaluators = _listed(evaluators)
+        given["metrics"] = metrics = _listed(metrics)
         given["sinks"] = sinks = _listed(sinks)
         given["environment"] = {
             name: value for name, value in os.environ.items() if name.startswith(_VARIABLES)
@@ -180,12 +180,12 @@ class Monitor:
             if (elsewhere := executor_at(executor)) is not None:
                 leave_to_workers(given, Monitor)
                 # What is not named is what the workers measure.
-                named = () if evaluators is None else resolve_evaluators(evaluators, policy=policy)
+                named = () if metrics is None else resolve_evaluators(metrics, policy=policy)
                 scorer = Enqueueing(elsewhere, named, emitter)
             else:
                 scorer = Scorer(
                     chosen_judge(settings, judge, calibration),
-                    evaluators,
+                    metrics,
                     policy=policy,
                     deadline=deadline,
                     limits=Limits(budget=budget, judge_limits=judge_limits, breaker=breaker),
@@ -198,10 +198,10 @@ class Monitor:
                 rate = settings.sample_rate if sample_rate is None else sample_rate
                 if budget is None and sampling is None and rate == 1.0:
                     _say_what_it_costs(scorer.judge)
-            metrics = [evaluator.name for evaluator in scorer.evaluators]
+            measured = [evaluator.name for evaluator in scorer.metrics]
             engine = Engine(
                 scorer,
-                Sampler(sampling, sample_rate, general=settings.sample_rate, metrics=metrics),
+                Sampler(sampling, sample_rate, general=settings.sample_rate, metrics=measured),
                 given,
                 concurrency=concurrency,
                 max_queue=max_queue,
@@ -213,12 +213,12 @@ class Monitor:
             )
             engine.add(self)
         self._engine = engine
-        self.evaluators, self.judge = engine.evaluators, engine.judge
+        self.metrics, self.judge = engine.metrics, engine.judge
 
     def __repr__(self) -> str:
-        names = ", ".join(evaluator.name for evaluator in self.evaluators)
+        names = ", ".join(evaluator.name for evaluator in self.metrics)
         judge = self.judge.name if self.judge else None
-        return f"Monitor(judge={judge!r}, evaluators=({names}))"
+        return f"Monitor(judge={judge!r}, metrics=({names}))"
 
     # --- the request path ---------------------------------------------------------------------
 

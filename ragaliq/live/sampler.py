@@ -128,11 +128,11 @@ class Sampler:
         if sampling is not None and not isinstance(sampling, Sampling):
             raise ConfigurationError(f"sampling must be a Sampling, got {type(sampling).__name__}")
         sampling = sampling or Sampling()
-        own = sampling.evaluators
+        own = sampling.metrics
         if unknown := sorted(set(own) - set(metrics)):
             raise ConfigurationError(
-                f"Sampling: evaluators names {', '.join(unknown)}, but the monitor measures "
-                f"{', '.join(metrics) or 'what its workers measure; name its evaluators'}"
+                f"Sampling: metrics names {', '.join(unknown)}, but the monitor measures "
+                f"{', '.join(metrics) or 'what its workers measure; name its metrics'}"
             )
         rate = next(each for each in (sample_rate, sampling.rate, general) if each is not None)
         require_rate("sample_rate", rate)

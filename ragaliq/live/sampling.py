@@ -218,7 +218,7 @@ class Sampling:
     Args:
         rate: Share of runs to evaluate, 0 to 1; by default from `RAGALIQ_SAMPLE_RATE`, else 1.0.
         pipelines: Rates of pipelines, by name.
-        evaluators: Rates of metrics, by name.
+        metrics: Rates of metrics, by name.
         rules: What to evaluate whatever the rate; the highest probability wins. With rules, every
             run is followed to its end.
         max_per_minute: Most runs this process evaluates in a minute. Beyond it, every run's
@@ -230,14 +230,14 @@ class Sampling:
 
     rate: float | None = None
     pipelines: Mapping[str, float] = field(default_factory=dict)
-    evaluators: Mapping[str, float] = field(default_factory=dict)
+    metrics: Mapping[str, float] = field(default_factory=dict)
     rules: Sequence[SamplingRule] = ()
     max_per_minute: int | None = None
 
     def __post_init__(self) -> None:
         if self.rate is not None:
             require_rate("Sampling: rate", self.rate)
-        for what in ("pipelines", "evaluators"):
+        for what in ("pipelines", "metrics"):
             for name, rate in getattr(self, what).items():
                 require_rate(f"Sampling: {what}[{name!r}]", rate)
         cap = self.max_per_minute

@@ -150,7 +150,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
 
     Attributes:
         judge: Who decides.
-        evaluators: What is measured.
+        metrics: What is measured.
         emitter: Where telemetry goes.
         sinks: Where results go.
         protection: The limits at work in this process; None where there are none.
@@ -185,13 +185,13 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         if deadline is not None:
             require_positive(deadline=deadline)
         self.judge = resolve_judge(judge)
-        self.evaluators = resolve_evaluators(metrics, judge=self.judge, policy=policy)
+        self.metrics = resolve_evaluators(metrics, judge=self.judge, policy=policy)
         if redact_for_judge is not None and not callable(redact_for_judge):
             raise ConfigurationError(
                 "redact_for_judge must be a function of a text and its kind, got "
                 f"{type(redact_for_judge).__name__}"
             )
-        for evaluator in self.evaluators:
+        for evaluator in self.metrics:
             evaluator.require(self.judge)
         if isinstance(telemetry, Emitter):
             self.emitter = telemetry
@@ -226,7 +226,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
             self._executor,
             self._number,
             judge=self.judge,
-            evaluators=self.evaluators,
+            evaluators=self.metrics,
             niceness=self._niceness,
         )
         self._turn = itertools.cycle(self._processes)
@@ -374,8 +374,8 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
     def chosen(self, metrics: Collection[str]) -> Sequence[Evaluator]:
         """The evaluators of these metrics; all of them where none is named."""
         if not metrics:
-            return self.evaluators
-        return [evaluator for evaluator in self.evaluators if evaluator.name in metrics]
+            return self.metrics
+        return [evaluator for evaluator in self.metrics if evaluator.name in metrics]
 
     def unjudged(self, metrics: Collection[str] = ()) -> dict[str, EvaluationResult]:
         """The results of a case that the breaker kept from the judge."""
@@ -389,7 +389,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
     @cached_property
     def _unjudged(self) -> dict[str, EvaluationResult]:
         error = CircuitOpenError(NOT_ASKED)
-        return {each.name: each.failure_result(error, self.judge) for each in self.evaluators}
+        return {each.name: each.failure_result(error, self.judge) for each in self.metrics}
 
     async def is_recorded(self, run: RunInfo, metrics: Collection[str] = ()) -> bool:
         """Whether a sink has a run's record, so that it was judged and paid for already."""

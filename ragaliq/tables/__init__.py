@@ -51,7 +51,7 @@ T = TypeVar("T")
 def score_batch(
     table: T,
     *,
-    evaluators: Iterable[EvaluatorSpec] | None = None,
+    metrics: Iterable[EvaluatorSpec] | None = None,
     judge: JudgeSpec | str = "local",
     model: str | None = None,
     calibration: CalibrationSpec | None = None,
@@ -83,7 +83,7 @@ def score_batch(
 
     Args:
         table: A `pandas.DataFrame`, `pyarrow.Table` or `pyarrow.RecordBatch`; it stays as it is.
-        evaluators: What is measured: names, classes or evaluators; by default faithfulness, and
+        metrics: What is measured: names, classes or evaluators; by default faithfulness, and
             relevance where the judge is a language model.
         judge: `local`, `claude`, a cascade such as `local>claude`, or a judge.
         model: Claude's model.
@@ -124,7 +124,7 @@ def score_batch(
         )
     given = table_of(table)
     decider = judge_of_process(judge, model=model, calibration=calibration)
-    chosen = resolve_evaluators(evaluators, judge=decider)
+    chosen = resolve_evaluators(metrics, judge=decider)
     schema = schema_of(chosen, claims=claims, prefix=prefix)
     taken = next((name for name in schema.names if name in given.names), None)
     if taken is not None:
@@ -181,7 +181,7 @@ def score_batch(
 
 def score_batch_schema(
     *,
-    evaluators: Iterable[EvaluatorSpec] | None = None,
+    metrics: Iterable[EvaluatorSpec] | None = None,
     judge: JudgeSpec | str = "local",
     claims: bool = True,
     prefix: str = "",
@@ -189,16 +189,16 @@ def score_batch_schema(
     """The columns that `score_batch` adds, as a `pyarrow.Schema`, for engines that ask beforehand.
 
     Args:
-        evaluators: As for `score_batch`.
-        judge: As for `score_batch`; not looked at where `evaluators` says what is measured.
+        metrics: As for `score_batch`.
+        judge: As for `score_batch`; not looked at where `metrics` says what is measured.
         claims: As for `score_batch`.
         prefix: As for `score_batch`.
 
     Raises:
         ConfigurationError: An evaluator or the judge is not known, or pyarrow is missing.
     """
-    decider = resolve_judge(judge) if evaluators is None else None
-    measured = resolve_evaluators(evaluators, judge=decider)
+    decider = resolve_judge(judge) if metrics is None else None
+    measured = resolve_evaluators(metrics, judge=decider)
     return schema_of(measured, claims=claims, prefix=prefix)
 
 

@@ -51,7 +51,7 @@ class WorkerSettings(Limits):
     Attributes:
         judge: As in `Monitor`.
         calibration: As in `Monitor`.
-        evaluators: The metrics that jobs may ask for; by default faithfulness, and relevance where
+        metrics: The metrics that jobs may ask for; by default faithfulness, and relevance where
             the judge is a language model.
         policy: As in `Monitor`.
         deadline: Seconds for each metric of a job.
@@ -77,7 +77,7 @@ class WorkerSettings(Limits):
 
     judge: JudgeSpec | str | None = None
     calibration: CalibrationSpec | None = None
-    evaluators: Iterable[EvaluatorSpec] | None = None
+    metrics: Iterable[EvaluatorSpec] | None = None
     policy: ScoringPolicy = ScoringPolicy.LIVE
     deadline: float = 60.0
     breaker: CircuitBreaker | None = CircuitBreaker()
@@ -120,7 +120,7 @@ class Worker:
         self._settings, self._broker = settings, broker
         self._scorer = Scorer(
             chosen_judge(read_settings(), settings.judge, settings.calibration),
-            settings.evaluators,
+            settings.metrics,
             policy=settings.policy,
             deadline=settings.deadline,
             limits=settings,
@@ -138,7 +138,7 @@ class Worker:
             waits_for_judge=settings.time_limit / 2,
             waits_for_sinks=True,
         )
-        self._metrics = {each.name for each in self._scorer.evaluators}
+        self._metrics = {each.name for each in self._scorer.metrics}
         # A lock is gone when nobody holds it or waits for it.
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._at_hand: set[asyncio.Timeout] = set()

@@ -118,7 +118,7 @@ def test_a_contradicted_claim_points_to_its_file_in_telemetry_where_content_may_
     provider.add_span_processor(SimpleSpanProcessor(spans))
     monitor = Monitor(
         judge="local",
-        evaluators=["faithfulness"],
+        metrics=["faithfulness"],
         executor="thread",
         capture_content=may_leave,
         telemetry=TelemetryOptions(tracer_provider=provider),

@@ -119,7 +119,7 @@ def test_a_chat_model_of_langchains_is_the_judge_of_handlers_and_guards(watch):
     results = []
     judge = langchain_model(judging)
     handler = RagaliqCallbackHandler(
-        judge=judge, evaluators=["faithfulness"], on_result=results.append
+        judge=judge, metrics=["faithfulness"], on_result=results.append
     )
     rag(Finding()).invoke(QUESTION, {"callbacks": [handler]})
     assert handler.monitor.close(30)

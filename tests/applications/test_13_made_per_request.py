@@ -45,7 +45,7 @@ def test_forty_requests_take_one_thread_and_each_counts_for_itself(threads):
     judge, chain = ScriptedJudge(), rag(Finding(), model(REFUNDS))
     handlers, guards = [], []
     for _ in range(20):
-        handlers.append(RagaliqCallbackHandler(judge=judge, evaluators=["faithfulness"]))
+        handlers.append(RagaliqCallbackHandler(judge=judge, metrics=["faithfulness"]))
         chain.invoke(QUESTION, {"callbacks": [handlers[-1]]})
         guards.append(RagaliqGuard(chain, judge=judge))
         guards[-1].invoke(QUESTION)
@@ -59,7 +59,7 @@ def test_forty_requests_take_one_thread_and_each_counts_for_itself(threads):
 
 def test_the_embedded_judge_of_equal_monitors_takes_one_process():
     before = children()
-    monitors = [Monitor(judge="local", evaluators=["faithfulness"]) for _ in range(5)]
+    monitors = [Monitor(judge="local", metrics=["faithfulness"]) for _ in range(5)]
     for monitor in monitors:
         monitor.submit(CASE)
         assert monitor.flush(60.0)

@@ -30,7 +30,7 @@ from ragaliq.testing import ScriptedJudge
         (RagaliqGuardMiddleware, "max_retry", "max_retries"),
         (partial(GuardedQueryEngine, None), "fall_back", "fallback"),
         (attach, "sink", "sinks"),
-        (partial(evaluate, []), "metrics", "evaluators"),
+        (partial(evaluate, []), "evaluators", "metrics"),
         (partial(estimate, []), "model", "judge"),
     ],
 )

@@ -13,7 +13,7 @@ from run_logs import ended_run
 
 
 def test_runs_that_all_end_without_a_score_are_named_once(caplog):
-    monitor = Monitor(judge=ScriptedJudge(), evaluators=["faithfulness"])
+    monitor = Monitor(judge=ScriptedJudge(), metrics=["faithfulness"])
     config = {"callbacks": [RagaliqCallbackHandler(monitor)]}
     for _ in range(30):
         model().with_config(run_name="chat").pipe(StrOutputParser()).invoke(QUESTION, config)
@@ -23,7 +23,7 @@ def test_runs_that_all_end_without_a_score_are_named_once(caplog):
 
 
 def test_so_are_runs_that_all_fail_inside(caplog):
-    monitor = Monitor(judge=ScriptedJudge(), evaluators=["faithfulness"])
+    monitor = Monitor(judge=ScriptedJudge(), metrics=["faithfulness"])
     for number in range(30):
         assert monitor.submit(ended_run(QUESTION, [], ANSWER, tags=[3]), run_id=str(number))
     assert monitor.close(30)

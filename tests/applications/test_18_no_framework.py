@@ -192,7 +192,7 @@ def test_a_runs_scores_are_feedback_on_the_run_of_langsmiths_own_tracer(langsmit
     judge = ScriptedJudge(failures={"evaluate_relevance": JudgeRefusalError("no")})
     sink = LangSmithSink(langsmith.url, api_key="key", workspace_id="w", project_id=project)
     handler = RagaliqCallbackHandler(
-        judge=judge, evaluators=["faithfulness", "relevance"], sinks=[sink]
+        judge=judge, metrics=["faithfulness", "relevance"], sinks=[sink]
     )
     rag(Finding(), model(f"{REFUNDS} Parking is free.")).invoke(
         QUESTION, {"callbacks": [handler], "run_id": traced}

@@ -56,7 +56,7 @@ def test_a_blank_answer_has_a_status_of_its_own(blank):
 @pytest.mark.parametrize("blank", ["", None, pd.NA])
 def test_a_blank_question_only_matters_to_metrics_that_need_it(blank):
     frame = pd.DataFrame([GOOD, GOOD | {"question": blank}])
-    scored = score_batch(frame, evaluators=["faithfulness", "relevance"])
+    scored = score_batch(frame, metrics=["faithfulness", "relevance"])
     assert list(scored["faithfulness_status"]) == ["scored", "scored"]
     assert list(scored["relevance_status"]) == ["scored", "no_question"]
 
@@ -69,7 +69,7 @@ def test_a_text_that_is_not_utf8_spoils_its_row_only(as_frame):
     table = pa.table(columns)
     if as_frame:
         table = table.to_pandas(types_mapper=pd.ArrowDtype, split_blocks=True)
-    scored = score_batch(table, evaluators=["faithfulness"])
+    scored = score_batch(table, metrics=["faithfulness"])
     problems = list(scored["faithfulness_error"])
     statuses = [str(status) for status in scored["faithfulness_status"]]
     assert statuses == ["scored", "bad_row", "scored"]

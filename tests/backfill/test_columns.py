@@ -42,7 +42,7 @@ def test_a_context_may_be_written_in_many_ways(context, chunk):
 
 @pytest.mark.parametrize("absent", [None, float("nan"), pd.NA, pd.NaT])
 def test_what_pandas_has_for_nothing_is_no_context(absent):
-    scored = score_batch(frame_of(absent), evaluators=["faithfulness"])
+    scored = score_batch(frame_of(absent), metrics=["faithfulness"])
     assert scored["faithfulness_status"][0] == "no_context"
 
 
@@ -81,7 +81,7 @@ def test_the_retrieved_context_is_taken_where_an_ideal_one_is_beside_it():
 
 def test_expected_facts_reach_the_metrics_that_need_them():
     table = pa.Table.from_pylist([ROW | {"ground_truth": SHOP}])
-    scored = score_batch(table, evaluators=["context_recall"])
+    scored = score_batch(table, metrics=["context_recall"])
     assert scored.column("context_recall_score").to_pylist() == [1.0]
 
 
@@ -94,7 +94,7 @@ def test_a_missing_column_is_an_error_that_says_which_there_are(make, missing):
 
 def test_relevance_alone_needs_no_context(make, read):
     table = make([{"question": "When?", "answer": SHOP}])
-    assert read(score_batch(table, evaluators=["relevance"]))[0]["relevance_status"] == "scored"
+    assert read(score_batch(table, metrics=["relevance"]))[0]["relevance_status"] == "scored"
 
 
 def test_two_columns_for_one_field_are_an_error_until_one_is_named(make, read):
@@ -126,7 +126,7 @@ def test_two_columns_of_one_name_are_an_error_only_where_they_are_meant():
         ({"concurrency": "8"}, "concurrency must be a whole number from 1, got '8'"),
         ({"prefix": None}, "prefix must be a text, got None"),
         ({"policy": "ragas"}, "policy must be a ScoringPolicy, got str"),
-        ({"evaluators": ["faith"]}, "no metric 'faith'"),
+        ({"metrics": ["faith"]}, "no metric 'faith'"),
         ({"judge": "oracle"}, "no judge 'oracle'"),
     ],
 )

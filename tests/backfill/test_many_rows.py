@@ -37,7 +37,7 @@ def test_cases_and_results_are_not_kept_until_the_last_row():
     before, judge = kept(), Counting()
     rows = [{"question": "q", "contexts": ["c"], "answer": "a"}] * 40
     scored = score_batch(
-        pd.DataFrame(rows), evaluators=["relevance"], judge=judge, concurrency=CONCURRENCY
+        pd.DataFrame(rows), metrics=["relevance"], judge=judge, concurrency=CONCURRENCY
     )
     assert set(scored["relevance_status"]) == {"scored"}
     assert judge.asked == 40

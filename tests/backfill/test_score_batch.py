@@ -60,7 +60,7 @@ def test_a_judge_that_fails_leaves_a_status_and_no_score(make, read, rows):
         async def extract_statements(self, query: str, response: str) -> ClaimsResult:
             raise JudgeAPIError("the service is away")
 
-    first = read(score_batch(make(rows), judge=Down(), evaluators=BOTH))[0]
+    first = read(score_batch(make(rows), judge=Down(), metrics=BOTH))[0]
     assert (first["faithfulness_status"], first["faithfulness_score"]) == ("judge_error", None)
     assert first["faithfulness_error"] == "the service is away"
     assert first["relevance_status"] == "scored"
@@ -74,7 +74,7 @@ def test_without_a_policy_an_answer_with_nothing_to_verify_has_no_score(make, re
 
 def test_an_undefined_score_is_nan_and_not_nothing(rows):
     table = pa.Table.from_pylist(rows[2:])
-    scored = score_batch(table, policy=ScoringPolicy.RAGAS, evaluators=["faithfulness"])
+    scored = score_batch(table, policy=ScoringPolicy.RAGAS, metrics=["faithfulness"])
     scores = scored.column("faithfulness_score")
     assert scores.null_count == 1  # RAGAS does not allow a case without context
     full = pa.Table.from_pylist([rows[2] | {"contexts": ["Something."]}])
@@ -138,5 +138,5 @@ def test_rows_in_work_at_once_are_as_many_as_asked_for(rows):
             return await super().evaluate_relevance(query, response)
 
     table = pa.Table.from_pylist([rows[0]] * 20)
-    score_batch(table, judge=Counting(), evaluators=["relevance"], concurrency=3)
+    score_batch(table, judge=Counting(), metrics=["relevance"], concurrency=3)
     assert Counting.most == 3

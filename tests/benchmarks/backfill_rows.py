@@ -89,12 +89,12 @@ def measure(chosen: argparse.Namespace) -> dict[str, float]:
     from ragaliq import score_batch
 
     measured = ["faithfulness", "relevance"]
-    score_batch(table.slice(0, 8), evaluators=measured)
+    score_batch(table.slice(0, 8), metrics=measured)
     loaded = _megabytes()
     begun, cpu = time.perf_counter(), time.process_time()
     claims = added = 0
     for batch in table.to_batches(max_chunksize=chosen.batch):
-        scored = score_batch(batch, evaluators=measured, claims=not chosen.no_claims)
+        scored = score_batch(batch, metrics=measured, claims=not chosen.no_claims)
         if not chosen.no_claims:
             claims += len(scored.column("faithfulness_claims").flatten())
         added += scored.nbytes - batch.nbytes

@@ -74,7 +74,7 @@ def live_chain(passed):
         | StrOutputParser()
     )
     handler = langchain_ragaliq.RagaliqCallbackHandler(
-        judge="local", executor="thread", evaluators=["faithfulness"]
+        judge="local", executor="thread", metrics=["faithfulness"]
     )
     with passed.counting():
         # The worker's thread starts with the first run, and so is counted.
@@ -101,7 +101,7 @@ def command(passed):
 def library(passed):
     case = RAGTestCase(query=QUESTION, context=[CHUNK], response=ANSWER)
     with passed.counting():
-        asyncio.run(evaluate_async([case], judge="local", evaluators=["faithfulness"]))
+        asyncio.run(evaluate_async([case], judge="local", metrics=["faithfulness"]))
 
 
 if __name__ == "__main__":

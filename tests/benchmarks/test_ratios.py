@@ -73,11 +73,11 @@ def throughput() -> float:
         )
         for n in range(CASES)
     ]
-    evaluate(cases[:20], judge="local", evaluators=["faithfulness"])
+    evaluate(cases[:20], judge="local", metrics=["faithfulness"])
     shares = []
     for start in range(0, CASES, 20):
         begun = time.process_time()
-        evaluate(cases[start : start + 20], judge="local", evaluators=["faithfulness"])
+        evaluate(cases[start : start + 20], judge="local", metrics=["faithfulness"])
         evaluated = time.process_time()
         sum(range(10_000_000))
         shares.append((evaluated - begun) / 20 / ((time.process_time() - evaluated) / 10))

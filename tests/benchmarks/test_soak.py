@@ -52,7 +52,7 @@ class SlowJudge(ScriptedJudge):
 @pytest.mark.soak
 @pytest.mark.skipif(not STATM.exists(), reason="reads the memory from /proc")
 def test_memory_stays_flat_at_200_runs_a_second_with_a_slow_judge(report):
-    monitor = Monitor(judge=SlowJudge(), evaluators=["faithfulness"], on_result=lambda result: None)
+    monitor = Monitor(judge=SlowJudge(), metrics=["faithfulness"], on_result=lambda result: None)
     handler, chain = RagaliqCallbackHandler(monitor), rag_chain()
     started, memory, runs = time.monotonic(), [], 0
     ends, next_look = started + 60 * MINUTES, started

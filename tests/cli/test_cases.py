@@ -23,7 +23,7 @@ def store(tmp_path, monkeypatch):
     def fill(*cases, captures=True):
         evaluate(
             [RAGTestCase(**{"id": f"shop-{number}", **each}) for number, each in enumerate(cases)],
-            evaluators=["faithfulness"],
+            metrics=["faithfulness"],
             sinks=["sqlite:///live.db"],
             capture_content=captures,
             pipeline="shop",
@@ -129,7 +129,7 @@ def test_the_same_answers_give_the_same_draw_and_the_latest_evaluation_counts(ra
         changed = case.model_copy(update={"response": answer})
         evaluate(
             [changed],
-            evaluators=["faithfulness"],
+            metrics=["faithfulness"],
             sinks=["sqlite:///twice.db"],
             capture_content=True,
         )

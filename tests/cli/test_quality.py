@@ -29,7 +29,7 @@ def store(tmp_path, monkeypatch):
                 )
                 for n, each in enumerate(doors)
             ],
-            evaluators=["faithfulness"],
+            metrics=["faithfulness"],
             sinks=["sqlite:///live.db"],
             capture_content=captures,
             pipeline="shop",
@@ -105,7 +105,7 @@ def test_after_a_change_of_the_judge_it_says_what_to_run(ragaliq, tmp_path, monk
         evaluate(
             cases,
             judge=judge,
-            evaluators=["faithfulness"],
+            metrics=["faithfulness"],
             sinks=["sqlite:///live.db"],
             pipeline="my shop",
             processes=0,

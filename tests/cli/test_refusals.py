@@ -52,7 +52,7 @@ def prepared(tmp_path_factory):
         for name, captures in (("live", True), ("no-text", False)):
             evaluate(
                 [RAGTestCase(**row) for row in rows],
-                evaluators=["faithfulness"],
+                metrics=["faithfulness"],
                 sinks=[f"sqlite:///{name}.db"],
                 capture_content=captures,
             )

@@ -16,7 +16,7 @@ RESULTS = []
 def monitor_of_all():
     # One process that judges, for all conversations: each has a name of its own.
     metrics = ["faithfulness", "citations"]
-    with Monitor(judge="local", evaluators=metrics, on_result=RESULTS.append) as made:
+    with Monitor(judge="local", metrics=metrics, on_result=RESULTS.append) as made:
         yield made
 
 

@@ -26,7 +26,7 @@ def test_the_judge_and_the_results_see_the_redacted_conversation_only():
         return text.replace(SECRET, "[name]")
 
     [evaluation] = evaluate(
-        [CASE], evaluators=["faithfulness"], judge="local", redact_for_judge=redact
+        [CASE], metrics=["faithfulness"], judge="local", redact_for_judge=redact
     )
     assert SECRET not in repr(evaluation)
     [citation] = evaluation.case.citations
@@ -37,7 +37,7 @@ def test_the_judge_and_the_results_see_the_redacted_conversation_only():
 def test_it_is_stored_where_content_is_captured_alone(is_captured, tmp_path, monkeypatch):
     monkeypatch.setenv("RAGALIQ_CAPTURE_CONTENT", str(is_captured).lower())
     path = tmp_path / "results.db"
-    evaluate([CASE], evaluators=["faithfulness"], judge="local", sinks=[f"sqlite:///{path}"])
+    evaluate([CASE], metrics=["faithfulness"], judge="local", sinks=[f"sqlite:///{path}"])
     [record] = read_records(f"sqlite:///{path}")
     sources = [claim.support_source for claim in record.results["faithfulness"].claims]
     assert sources == ["user", "earlier_turn"]

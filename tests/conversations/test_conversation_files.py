@@ -36,7 +36,7 @@ def test_claims_rest_on_what_the_table_says(conversation, tmp_path):
     }
     path = tmp_path / "conversation.jsonl"
     path.write_text(json.dumps(row), encoding="utf-8")
-    [evaluation] = evaluate(read_cases(path), evaluators=["faithfulness"], judge="local")
+    [evaluation] = evaluate(read_cases(path), metrics=["faithfulness"], judge="local")
     assert sources_in(evaluation) == conversation.expected
 
 
@@ -59,5 +59,5 @@ def test_what_a_user_asks_or_supposes_supports_nothing(message, answer, expected
         response=answer,
         history=[Turn(role="user", text="Hello!"), Turn(role="assistant", text="How can I help?")],
     )
-    [evaluation] = evaluate([case], evaluators=["faithfulness"], judge="local")
+    [evaluation] = evaluate([case], metrics=["faithfulness"], judge="local")
     assert sources_in(evaluation) == {answer: expected}

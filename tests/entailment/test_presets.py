@@ -394,7 +394,7 @@ def test_a_monitor_judges_in_a_process_of_its_own(make):
     case = RAGTestCase(query="Where?", context=CONTEXT, response=CLAIM)
     expected = evaluate([case], judge=judge)[0].results["faithfulness"]
     fingerprint = judge.fingerprint()
-    with Monitor(judge=judge, evaluators=["faithfulness"]) as monitor:
+    with Monitor(judge=judge, metrics=["faithfulness"]) as monitor:
         found = monitor.evaluate(case, timeout=100).results["faithfulness"]
         assert monitor.stats().executor == "process"
     assert (found.score, found.claims) == (expected.score, expected.claims)

@@ -137,7 +137,7 @@ def test_precision_and_recall_are_those_counted_by_hand(name, style, tmp_path):
         path = tmp_path / "answers.jsonl"
         path.write_text(json.dumps(row), encoding="utf-8")
         [case] = read_cases(path)
-    [evaluation] = evaluate([case], evaluators=["citations"], judge="local")
+    [evaluation] = evaluate([case], metrics=["citations"], judge="local")
     result = evaluation.results["citations"]
     raw = result.raw_response
     assert [row["citation"] for row in raw["claims"]] == worths
@@ -146,7 +146,7 @@ def test_precision_and_recall_are_those_counted_by_hand(name, style, tmp_path):
 
 
 def verdict_of(text):
-    [evaluation] = evaluate([case_of(text)], evaluators=["citations"], judge="local")
+    [evaluation] = evaluate([case_of(text)], metrics=["citations"], judge="local")
     return [
         (row["citation"], row["cited_chunk_ids"])
         for row in evaluation.results["citations"].raw_response["claims"]
@@ -174,7 +174,7 @@ def test_what_a_marker_names(text, expected):
 def test_a_citation_inside_a_sentence_speaks_for_what_stands_before_it():
     judge = ScriptedJudge(claims=[REFUNDS, DOGS])
     case = case_of(f"{REFUNDS} [1] and dogs are welcome in the garden [3].")
-    [evaluation] = evaluate([case], evaluators=["citations"], judge=judge)
+    [evaluation] = evaluate([case], metrics=["citations"], judge=judge)
     raw = evaluation.results["citations"].raw_response
     assert [row["cited_chunk_ids"] for row in raw["claims"]] == [[0], [2]]
 
@@ -182,7 +182,7 @@ def test_a_citation_inside_a_sentence_speaks_for_what_stands_before_it():
 @pytest.mark.parametrize("mark", ["", " (source: refunds.md)", " [1]"])
 def test_a_citation_changes_no_verdict_nor_the_place_of_its_claim(mark):
     case = case_of(f"{REFUNDS}{mark}.")
-    [evaluation] = evaluate([case], evaluators=["faithfulness"], judge="local")
+    [evaluation] = evaluate([case], metrics=["faithfulness"], judge="local")
     [claim] = evaluation.results["faithfulness"].claims
     start, end = claim.answer_span
     assert claim.verdict == "SUPPORTED"
@@ -192,9 +192,9 @@ def test_a_citation_changes_no_verdict_nor_the_place_of_its_claim(mark):
 @pytest.mark.parametrize("text", ["", "[1] [2]", "(source: )", "[^1]:", "I cannot say. [1]"])
 def test_an_answer_without_claims_is_not_scored_and_one_without_citations_scores_nothing(text):
     judge = ScriptedJudge(claims=[])
-    [evaluation] = evaluate([case_of(text)], evaluators=["citations"], judge=judge)
+    [evaluation] = evaluate([case_of(text)], metrics=["citations"], judge=judge)
     assert evaluation.results["citations"].score is None
-    [uncited] = evaluate([case_of(f"{REFUNDS}.")], evaluators=["citations"], judge="local")
+    [uncited] = evaluate([case_of(f"{REFUNDS}.")], metrics=["citations"], judge="local")
     result = uncited.results["citations"]
     assert (result.score, result.passed) == (0.0, False)
     assert result.reasoning == "The answer cites nothing."

@@ -94,7 +94,7 @@ def test_a_judge_that_raises_something_else_does_not_hide_what_was_paid():
 
 def test_one_error_object_raised_again_and_again_is_paid_for_once_each_time():
     judge = ScriptedJudge(usage=CALL, failures={"verify_claims": down()})
-    run = evaluate([CASE] * 4, judge=judge, evaluators=["faithfulness"])
+    run = evaluate([CASE] * 4, judge=judge, metrics=["faithfulness"])
     assert run.usage.requests == made(judge) == 8
 
 

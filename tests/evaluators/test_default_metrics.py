@@ -63,7 +63,7 @@ def test_the_judge_that_would_score_relevance_says_whether_it_is_measured(judge,
 def test_every_entry_point_measures_the_default_metrics(judge, measured):
     assert list(evaluate([CASE], judge=judge).metrics) == measured
     with Monitor(judge=judge) as monitor:
-        assert [each.name for each in monitor.evaluators] == measured
+        assert [each.name for each in monitor.metrics] == measured
     rows = pa.table({"question": ["q"], "answer": ["a"], "contexts": [["c"]]})
     added = score_batch(rows, judge=judge).schema.names[3:]
     assert added == score_batch_schema(judge=judge).names
@@ -71,7 +71,7 @@ def test_every_entry_point_measures_the_default_metrics(judge, measured):
 
 
 def test_a_schema_needs_no_judge_where_the_metrics_are_given():
-    names = score_batch_schema(evaluators=["relevance"], judge="no such judge").names
+    names = score_batch_schema(metrics=["relevance"], judge="no such judge").names
     assert names[0] == "relevance_score"
 
 
@@ -79,7 +79,7 @@ def test_a_schema_needs_no_judge_where_the_metrics_are_given():
 async def test_runs_that_are_enqueued_without_metrics_get_the_workers(tmp_path, judge, measured):
     address = f"sqlite:///{tmp_path}/runs.db"
     with Monitor(executor=address, sampling=Sampling(rules=[OnTag("t")], rate=0.0)) as monitor:
-        assert monitor.evaluators == ()
+        assert monitor.metrics == ()
         assert monitor.submit(CASE.model_copy(update={"tags": ["t"]}))
         assert not monitor.submit(CASE)
     async with Scorer(judge, sinks=[address], waits_for_sinks=True) as scorer:
@@ -97,7 +97,7 @@ def warnings_seen(caplog, monkeypatch):
 @pytest.mark.parametrize(("judge", "name"), [(LocalJudge(), "local"), (entailment(), "entailment")])
 def test_relevance_of_a_judge_that_is_weak_at_it_warns_once(judge, name, warnings_seen):
     for _ in range(2):
-        run = evaluate([CASE], evaluators=BOTH, judge=judge)
+        run = evaluate([CASE], metrics=BOTH, judge=judge)
     assert list(run.metrics) == BOTH
     (warning,) = warnings_seen()
     assert warning.startswith(f"judge '{name}' is weak at relevance")

@@ -109,5 +109,5 @@ async def test_holistic_faithfulness_is_composed_from_claims(judge_of):
 
 
 def test_the_documents_double_judges_whole_runs_too(judge_of):
-    [evaluation] = evaluate([CASE], evaluators=["faithfulness"], judge=judge_of(YES, NO))
+    [evaluation] = evaluate([CASE], metrics=["faithfulness"], judge=judge_of(YES, NO))
     assert evaluation.results["faithfulness"].score == 0.5

@@ -73,7 +73,7 @@ def test_another_process_gives_the_same():
 
 @pytest.mark.parametrize("executor", [0, 1])
 def test_results_carry_it_and_what_the_judge_is(executor):
-    [evaluation] = evaluate([CASE], evaluators=["faithfulness"], processes=executor)
+    [evaluation] = evaluate([CASE], metrics=["faithfulness"], processes=executor)
     result = evaluation.results["faithfulness"]
 
     evaluator = FaithfulnessEvaluator(policy=ScoringPolicy.LIVE)

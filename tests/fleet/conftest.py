@@ -99,7 +99,7 @@ def enqueueing(request):
 
     def build(*, timeout=5.0, max_job_bytes=1_000_000, **options):
         executor = BrokerExecutor(server.url(), timeout=timeout, max_job_bytes=max_job_bytes)
-        monitors.append(Monitor(executor=executor, evaluators=["faithfulness"], **options))
+        monitors.append(Monitor(executor=executor, metrics=["faithfulness"], **options))
         return monitors[-1]
 
     yield build

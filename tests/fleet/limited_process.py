@@ -50,7 +50,7 @@ class Quick(BudgetLedger):
 def monitor(what, lines, **limits):
     return Monitor(
         judge=Recording(what, lines),
-        evaluators=["relevance"],
+        metrics=["relevance"],
         executor="thread",
         concurrency=CALLS_AT_ONCE,
         deadline=1e6,

@@ -72,7 +72,7 @@ def test_a_broker_that_refuses_the_password_is_tried_again_without_showing_the_p
     redis_server, caplog
 ):
     address = f"redis://:hunter2@127.0.0.1:{redis_server.port}/0"
-    with Monitor(executor=BrokerExecutor(address), evaluators=["faithfulness"]) as monitor:
+    with Monitor(executor=BrokerExecutor(address), metrics=["faithfulness"]) as monitor:
         with redis.Redis(port=redis_server.port) as client:
             client.config_set("requirepass", "another")
         offer(monitor, 1)

@@ -182,7 +182,7 @@ def test_a_monitor_says_whether_the_storage_is_there(redis_server):
     shared = {"storage": redis_server.url(), "local_share": 0.5}
     with Monitor(
         judge=ScriptedJudge(usage=tokens(10)),
-        evaluators=["relevance"],
+        metrics=["relevance"],
         budget=Budget(tokens_per_day=1000, **shared),
         judge_limits=RateLimits(requests_per_minute=100, **shared),
     ) as monitor:
@@ -211,7 +211,7 @@ from ragaliq.testing import ScriptedJudge
 shared = {"storage": sys.argv[1]}
 monitor = Monitor(
     judge=ScriptedJudge(usage=JudgeUsage(requests=1, input_tokens=10)),
-    evaluators=["relevance"],
+    metrics=["relevance"],
     budget=Budget(tokens_per_day=1000, **shared),
     judge_limits=RateLimits(requests_per_minute=100, **shared),
 )

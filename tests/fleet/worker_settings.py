@@ -27,7 +27,7 @@ class FleetJudge(ScriptedJudge):
 def settings():
     return WorkerSettings(
         judge=FleetJudge(),
-        evaluators=["faithfulness"],
+        metrics=["faithfulness"],
         sinks=[f"sqlite:///{os.environ['FLEET_STORE']}"],
         backoff=0.05,
         max_deliveries=int(os.environ.get("FLEET_MAX_DELIVERIES", "20")),

@@ -69,11 +69,11 @@ def test_an_answer_at_its_threshold_passes_and_one_below_does_not(guard_of, mode
 def test_thresholds_choose_the_metrics_that_count(guard_of):
     judge = ScriptedJudge(relevance=0.1)
     metrics = ("faithfulness", "relevance")
-    assert check(guard_of(judge=judge, evaluators=metrics), GOOD).decision == "rejected"
-    strict = guard_of(judge=judge, evaluators=metrics, thresholds={"faithfulness": 0.5})
+    assert check(guard_of(judge=judge, metrics=metrics), GOOD).decision == "rejected"
+    strict = guard_of(judge=judge, metrics=metrics, thresholds={"faithfulness": 0.5})
     assert check(strict, GOOD).decision == "passed"
     assert check(strict, BAD).decision == "passed"
-    strict = guard_of(judge=judge, evaluators=metrics, thresholds={"faithfulness": 0.51})
+    strict = guard_of(judge=judge, metrics=metrics, thresholds={"faithfulness": 0.51})
     assert check(strict, BAD).decision == "rejected"
 
 
@@ -85,9 +85,9 @@ def test_a_metric_where_less_is_better_is_held_to_its_threshold_the_other_way_ro
         async def measure(self, test_case, judge):
             return self.result(judge, reasoning="", usage=JudgeUsage(), score=0.2)
 
-    guard = guard_of(evaluators=[Toxicity], thresholds={"toxicity": 0.3})
+    guard = guard_of(metrics=[Toxicity], thresholds={"toxicity": 0.3})
     assert check(guard, GOOD).decision == "passed"
-    guard = guard_of(evaluators=[Toxicity], thresholds={"toxicity": 0.1})
+    guard = guard_of(metrics=[Toxicity], thresholds={"toxicity": 0.1})
     assert check(guard, GOOD).decision == "rejected"
 
 
@@ -103,7 +103,7 @@ def test_a_judges_failure_is_not_a_low_score(guard_of, otherwise, policy):
 
 def test_a_measured_failure_counts_beside_a_judges_failure(guard_of):
     judge = ScriptedJudge(failures={"evaluate_relevance": RuntimeError(SECRET)})
-    guard = guard_of(judge=judge, evaluators=("relevance", "faithfulness"))
+    guard = guard_of(judge=judge, metrics=("relevance", "faithfulness"))
     assert check(guard, BAD).decision == "rejected"
     assert check(guard, GOOD).decision == "failed"
 
@@ -160,7 +160,7 @@ def test_the_feedback_names_the_claims_that_failed_and_can_be_replaced(guard_of)
 
 
 def test_an_answer_beside_the_point_is_told_so(guard_of):
-    guard = guard_of(judge=ScriptedJudge(relevance=0.0), evaluators=["relevance"])
+    guard = guard_of(judge=ScriptedJudge(relevance=0.0), metrics=["relevance"])
     assert "does not answer the question" in guard.feedback(check(guard, GOOD))
 
 

@@ -65,5 +65,5 @@ async def test_an_attempt_never_raises_the_score(attempt):
         RAGTestCase(query=query, context=[*CHUNKS, attempt.text], response=false),
         RAGTestCase(query=query, context=CHUNKS, response=f"{false}\n\n{attempt.text}"),
     ]
-    run = await evaluate_async(cases, evaluators=["faithfulness"], judge=LocalJudge())
+    run = await evaluate_async(cases, metrics=["faithfulness"], judge=LocalJudge())
     assert [result.results["faithfulness"].score for result in run] == [0.0, 0.0]

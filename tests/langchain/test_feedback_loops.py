@@ -71,7 +71,7 @@ def test_nor_in_a_guard(process, judge):
 
 
 def test_a_chain_that_on_result_calls_is_not_captured(new_watch):
-    watch = new_watch(evaluators=["faithfulness"])
+    watch = new_watch(metrics=["faithfulness"])
     attach(watch.handler)
     monitor = Monitor(judge=ScriptedJudge(), on_result=lambda result: rag_chain().invoke(QUESTION))
     monitor.evaluate(CASE)

@@ -220,7 +220,7 @@ def watched(request, new_watch):
 
 @pytest.fixture
 def monitor():
-    built = Monitor(judge=ScriptedJudge(), evaluators=["faithfulness"])
+    built = Monitor(judge=ScriptedJudge(), metrics=["faithfulness"])
     yield built
     built.close(1.0)
 

@@ -80,7 +80,7 @@ def test_what_was_found_keeps_its_ids_its_names_and_where_the_answer_was(watch, 
 
 
 def test_without_a_context_the_run_is_counted_so(new_watch, invoke):
-    watch = new_watch(evaluators=["faithfulness"], handler={"pipeline": "helpdesk"})
+    watch = new_watch(metrics=["faithfulness"], handler={"pipeline": "helpdesk"})
     for name in ("no retrieval", "nothing found"):
         invoke(SHAPES[name].make().with_config(run_name="rag"), QUESTION, watch.config)
     assert watch.stats.outcomes == {"no_context": 2}

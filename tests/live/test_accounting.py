@@ -108,7 +108,7 @@ LOGS = st.builds(
 SAMPLINGS = st.builds(
     Sampling,
     rate=st.sampled_from([0.0, 0.3, 1.0]),
-    evaluators=st.sampled_from([{}, {"faithfulness": 0.5}]),
+    metrics=st.sampled_from([{}, {"faithfulness": 0.5}]),
     rules=st.lists(st.sampled_from(RULES), unique_by=id),
     max_per_minute=st.sampled_from([None, 1, 5]),
 )
@@ -135,7 +135,7 @@ class Accounts(RuleBasedStateMachine):
         self.reported, self.bytes = [], bounds["max_queue_bytes"]
         self.monitor = Monitor(
             judge=Moody(moods),
-            evaluators=["faithfulness"],
+            metrics=["faithfulness"],
             sampling=sampling,
             on_result=self.reported.append,
             **bounds,

@@ -104,7 +104,7 @@ def test_a_failing_judge_is_asked_no_more_and_every_run_is_counted(
     judge = ScriptedJudge(failures={"evaluate_relevance": failure("down")})
     monitor = monitor_of(
         judge=judge,
-        evaluators=["relevance"],
+        metrics=["relevance"],
         breaker=CircuitBreaker(failures=3, pause=600.0),
         concurrency=1,
         on_result=heard.append,
@@ -143,7 +143,7 @@ def test_a_failing_judge_is_asked_no_more_and_every_run_is_counted(
 def test_what_shows_no_failing_judge_leaves_it_closed(monitor_of, failures, evaluators, context):
     judge = ScriptedJudge(failures=failures)
     breaker = CircuitBreaker(failures=1)
-    monitor = monitor_of(judge=judge, evaluators=evaluators, breaker=breaker)
+    monitor = monitor_of(judge=judge, metrics=evaluators, breaker=breaker)
     for _ in range(5):
         monitor.submit(RAGTestCase(query="q", context=context, response="Alpha is one."))
     assert monitor.flush(5.0)
@@ -154,7 +154,7 @@ def test_a_judge_that_is_back_is_asked_again(monitor_of, case):
     judge = ScriptedJudge(failures={"evaluate_relevance": [JudgeAPIError("down"), None]})
     pause = 0.05
     breaker = CircuitBreaker(failures=1, pause=pause)
-    monitor = monitor_of(judge=judge, evaluators=["relevance"], breaker=breaker)
+    monitor = monitor_of(judge=judge, metrics=["relevance"], breaker=breaker)
     monitor.submit(case)
     assert monitor.flush(5.0)
     asyncio.run(asyncio.sleep(pause))
@@ -167,7 +167,7 @@ def test_a_judge_that_is_back_is_asked_again(monitor_of, case):
 
 def test_none_switches_it_off(monitor_of, case):
     judge = ScriptedJudge(failures={"evaluate_relevance": JudgeAPIError("down")})
-    monitor = monitor_of(judge=judge, evaluators=["relevance"], breaker=None)
+    monitor = monitor_of(judge=judge, metrics=["relevance"], breaker=None)
     for _ in range(20):
         monitor.submit(case)
     assert monitor.flush(5.0)

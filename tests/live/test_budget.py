@@ -143,7 +143,7 @@ class TestMonitor:
         judge = ScriptedJudge(usage=JudgeUsage(requests=1, input_tokens=100, cost_usd=0.01))
         monitor = monitor_of(
             judge=judge,
-            evaluators=["relevance"],
+            metrics=["relevance"],
             budget=Budget(tokens_per_day=350),
             concurrency=1,
         )
@@ -162,7 +162,7 @@ class TestMonitor:
             failures={"verify_claims": JudgeAPIError("down")},
         )
         monitor = monitor_of(
-            judge=judge, evaluators=["faithfulness"], budget=Budget(tokens_per_day=1000)
+            judge=judge, metrics=["faithfulness"], budget=Budget(tokens_per_day=1000)
         )
         monitor.submit(case)
         assert monitor.flush(5.0)
@@ -178,7 +178,7 @@ class TestMonitor:
 
         monitor = monitor_of(
             judge=Stuck(usage=JudgeUsage(requests=1, input_tokens=100)),
-            evaluators=["faithfulness"],
+            metrics=["faithfulness"],
             budget=Budget(tokens_per_day=1000),
         )
         monitor.submit(case)

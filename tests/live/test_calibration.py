@@ -83,7 +83,7 @@ def measured():
     def measure(judge):
         reader = InMemoryMetricReader()
         telemetry = TelemetryOptions(meter_provider=MeterProvider([reader]))
-        with Monitor(judge=judge, telemetry=telemetry, evaluators=["faithfulness"]) as monitor:
+        with Monitor(judge=judge, telemetry=telemetry, metrics=["faithfulness"]) as monitor:
             for number in range(3):
                 monitor.submit(UNSURE, run_id=str(number))
             assert monitor.flush(60)

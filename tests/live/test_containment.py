@@ -92,7 +92,7 @@ def test_an_id_of_any_kind_raises_nothing_and_is_counted(monitor_of, case):
 def test_a_run_that_a_limit_keeps_from_the_judge_is_not_built(
     monitor_of, case, judge, limit, outcomes
 ):
-    monitor = monitor_of(judge=judge, evaluators=["relevance"], concurrency=1, **limit)
+    monitor = monitor_of(judge=judge, metrics=["relevance"], concurrency=1, **limit)
     log = RunLog("r", question=Found("q", ""), answer=Found("a", ""))
     log.metadata = {"row": Unprintable()}
     assert monitor.submit(case)
@@ -150,7 +150,7 @@ def test_whatever_a_judge_raises_is_counted_quoted_nowhere_and_the_next_run_is_j
 
 def test_a_judge_that_cannot_be_reached_is_named_in_the_log_once(monitor_of, case, caplog):
     failures = {"evaluate_relevance": [JudgeAPIError("Zanzibar"), JudgeAPIError("Zanzibar"), None]}
-    monitor = monitor_of(judge=ScriptedJudge(failures=failures), evaluators=["relevance"])
+    monitor = monitor_of(judge=ScriptedJudge(failures=failures), metrics=["relevance"])
     for _ in range(3):
         monitor.submit(case)
         assert monitor.flush(5.0)
@@ -167,7 +167,7 @@ def test_a_judge_that_fails_after_its_deadline_is_quoted_nowhere(monitor_of, cas
             finally:
                 raise ValueError("Zanzibar")
 
-    monitor = monitor_of(judge=Late(), evaluators=["faithfulness", "hallucination"], deadline=0.05)
+    monitor = monitor_of(judge=Late(), metrics=["faithfulness", "hallucination"], deadline=0.05)
     monitor.submit(case)
     assert monitor.flush(5.0)
     assert monitor.close(5.0)
@@ -178,7 +178,7 @@ def test_a_judge_that_fails_after_its_deadline_is_quoted_nowhere(monitor_of, cas
 @pytest.mark.parametrize("method", ["evaluate_relevance", "extract_statements"])
 def test_a_judge_that_cancels_itself_is_a_judge_error_and_no_shutdown(monitor_of, case, method):
     judge = ScriptedJudge(failures={method: asyncio.CancelledError()})
-    monitor = monitor_of(judge=judge, evaluators=["faithfulness", "relevance"])
+    monitor = monitor_of(judge=judge, metrics=["faithfulness", "relevance"])
     monitor.submit(case)
     assert monitor.flush(5.0)
     stats = monitor.stats()
@@ -217,7 +217,7 @@ def test_a_judge_sees_nothing_of_the_context_of_a_request(monitor_of, case):
             seen.append(tenant.get())
             return await super().evaluate_relevance(query, response)
 
-    monitor = monitor_of(judge=Looking(), evaluators=["relevance"])
+    monitor = monitor_of(judge=Looking(), metrics=["relevance"])
     token = tenant.set("of this request")
     try:
         monitor.submit(case)
@@ -289,7 +289,7 @@ WAYS = {
 @pytest.mark.parametrize("way", WAYS)
 def test_an_exception_at_any_line_leaves_books_that_add_up(monitor_of, way):
     work, settings = WAYS[way]
-    monitor = monitor_of(judge=ScriptedJudge(), evaluators=["relevance"], **settings)
+    monitor = monitor_of(judge=ScriptedJudge(), metrics=["relevance"], **settings)
     monitor.submit(CASE)  # what is loaded and started on first use
     assert monitor.flush(10.0)
     line = faults = 0
@@ -312,7 +312,7 @@ def test_what_interrupts_the_waiting_of_inline_mode_reaches_the_application(moni
     class TimeLimitError(Exception):
         """The application's own."""
 
-    monitor = monitor_of(judge=ScriptedJudge(), evaluators=["relevance"], mode="inline")
+    monitor = monitor_of(judge=ScriptedJudge(), metrics=["relevance"], mode="inline")
 
     def limit(_):
         raise TimeLimitError

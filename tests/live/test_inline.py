@@ -22,7 +22,7 @@ FAITHFULNESS = ["faithfulness"]
 @pytest.fixture
 def inline(monitor_of):
     def build(**options):
-        return monitor_of(mode="inline", evaluators=FAITHFULNESS, **options)
+        return monitor_of(mode="inline", metrics=FAITHFULNESS, **options)
 
     return build
 
@@ -189,7 +189,7 @@ def test_it_may_be_awaited_in_on_result_even_when_every_lane_is_there(monitor_of
     async def on_result(result):
         scores.append(score(await monitor.aevaluate(case)))
 
-    monitor = monitor_of(evaluators=FAITHFULNESS, on_result=on_result, concurrency=1)
+    monitor = monitor_of(metrics=FAITHFULNESS, on_result=on_result, concurrency=1)
     monitor.submit(case)
     monitor.submit(case)
     assert monitor.flush(5.0)
@@ -233,7 +233,7 @@ def test_an_inline_run_that_ends_on_the_worker_does_not_wait_for_itself(inline, 
 
 def test_asking_for_a_result_is_not_capturing(monitor_of, case):
     with suppress():
-        assert monitor_of(evaluators=FAITHFULNESS).evaluate(case).results
+        assert monitor_of(metrics=FAITHFULNESS).evaluate(case).results
 
 
 def test_a_complaint_about_an_old_answer_is_not_waited_for(inline, case, held):

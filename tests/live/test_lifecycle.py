@@ -32,7 +32,7 @@ case = RAGTestCase(query="q", context=["c"], response="Alpha is one.")
 def said(result):
     os.write(1, f"{result.case.id} {result.results['relevance'].status}\\n".encode())
 def monitor(judge=None, **options):
-    return Monitor(judge=judge or Slow(), evaluators=["relevance"], on_result=said, **options)
+    return Monitor(judge=judge or Slow(), metrics=["relevance"], on_result=said, **options)
 def named(name):
     return case.model_copy(update={"id": name})
 """

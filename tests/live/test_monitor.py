@@ -71,7 +71,7 @@ def test_a_judge_that_never_answers_is_a_timeout(monitor_of, case):
 
 
 def test_a_case_without_context_ends_as_no_context_where_every_metric_needs_one(monitor_of):
-    monitor = monitor_of(evaluators=["faithfulness", "hallucination"])
+    monitor = monitor_of(metrics=["faithfulness", "hallucination"])
     monitor.submit(RAGTestCase(query="q", response="It is so."))
     assert monitor.flush(5.0)
     assert monitor.stats().outcomes == {"no_context": 1}
@@ -181,7 +181,7 @@ def test_runs_sampled_out_at_their_start_and_at_their_end_are_counted_together(m
         ({"deadline": 0}, "deadline"),
         ({"deadline": float("nan")}, "deadline"),
         ({"deadline": None}, "deadline"),
-        ({"evaluators": []}, "evaluator"),
+        ({"metrics": []}, "evaluator"),
         ({"on_result": "print"}, "on_result"),
         ({"on_result_timeout": 0}, "on_result_timeout"),
         ({"max_queue_bytes": 0}, "max_queue_bytes"),
@@ -192,14 +192,14 @@ def test_runs_sampled_out_at_their_start_and_at_their_end_are_counted_together(m
         ({"niceness": 20}, "niceness"),
         ({"sampling": 0.5}, "sampling must be"),
         ({"sampling": Sampling(), "sample_rate": 0.5}, "not both"),
-        ({"sampling": Sampling(evaluators={"toxicity": 1.0})}, "toxicity"),
+        ({"sampling": Sampling(metrics={"toxicity": 1.0})}, "toxicity"),
         ({"budget": 5.0}, "budget"),
         ({"judge_limits": 60}, "judge_limits"),
         ({"breaker": 3}, "breaker"),
         (
             {
                 "judge": PlainScriptedJudge(),
-                "evaluators": [FaithfulnessEvaluator(strategy="batched")],
+                "metrics": [FaithfulnessEvaluator(strategy="batched")],
             },
             "BatchingJudge",
         ),

@@ -69,7 +69,7 @@ def test_a_run_that_lost_its_place_is_counted_and_the_important_one_is_judged_fi
     order = []
     monitor = monitor_of(
         judge=held,
-        evaluators=["relevance"],
+        metrics=["relevance"],
         concurrency=1,
         max_queue=2,
         sampling=Sampling(rules=[OnTag("urgent")], rate=0.5),
@@ -149,7 +149,7 @@ def test_the_process_stays_within_its_bounds_and_every_drop_is_counted(monitor_o
     judge = Paced()
     monitor = monitor_of(
         judge=judge,
-        evaluators=["relevance"],
+        metrics=["relevance"],
         concurrency=CONCURRENCY,
         max_queue=MAX_QUEUE,
         max_queue_bytes=MAX_BYTES,

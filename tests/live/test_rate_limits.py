@@ -75,7 +75,7 @@ class TestMonitor:
         heard, judge = [], ScriptedJudge()
         monitor = monitor_of(
             judge=judge,
-            evaluators=["relevance"],
+            metrics=["relevance"],
             judge_limits=RateLimits(requests_per_minute=2),
             breaker=CircuitBreaker(failures=1),
             deadline=0.5,
@@ -94,7 +94,7 @@ class TestMonitor:
     def test_claim_checks_that_metrics_share_are_held_up_for_all_of_them(self, monitor_of, case):
         heard = []
         monitor = monitor_of(
-            evaluators=["faithfulness", "hallucination"],
+            metrics=["faithfulness", "hallucination"],
             judge_limits=RateLimits(requests_per_minute=1),
             deadline=0.5,
             on_result=heard.append,
@@ -114,7 +114,7 @@ class TestMonitor:
 
         monitor = monitor_of(
             judge=Telling(),
-            evaluators=["relevance"],
+            metrics=["relevance"],
             judge_limits=RateLimits(requests_per_minute=1),
         )
         monitor.submit(case)

@@ -15,7 +15,7 @@ CASE = RAGTestCase(query="q", context=["Alpha is one."], response="Alpha is one.
     "other",
     [
         {"sample_rate": 0.5},
-        {"evaluators": ["relevance"]},
+        {"metrics": ["relevance"]},
         {"on_result": print},
         {"judge": ScriptedJudge()},
         {"mode": "inline"},
@@ -87,7 +87,7 @@ def test_one_that_is_made_while_the_last_other_closes_has_a_thread_of_its_own(
 
 def test_a_list_that_is_changed_afterwards_makes_another_engine(monitor_of):
     judge, metrics = ScriptedJudge(), ["faithfulness"]
-    monitor_of(judge=judge, evaluators=metrics)
+    monitor_of(judge=judge, metrics=metrics)
     metrics.append("relevance")
-    names = [each.name for each in monitor_of(judge=judge, evaluators=metrics).evaluators]
+    names = [each.name for each in monitor_of(judge=judge, metrics=metrics).metrics]
     assert names == ["faithfulness", "relevance"]

@@ -28,7 +28,7 @@ class Gated(ScriptedJudge):
 
 def test_flush_waits_for_the_runs_accepted_before_it_and_not_for_later_ones(monitor_of, case):
     judge = Gated()
-    monitor = monitor_of(judge=judge, evaluators=["relevance"], concurrency=1)
+    monitor = monitor_of(judge=judge, metrics=["relevance"], concurrency=1)
     monitor.submit(case)
     monitor.submit(case)
     flushed = []
@@ -57,7 +57,7 @@ def test_close_from_on_result_accepts_no_more_and_loses_nothing(monitor_of, case
         closed.append(monitor.close(5.0))
 
     judge = Gated()
-    monitor = monitor_of(judge=judge, evaluators=["relevance"], concurrency=1, on_result=on_result)
+    monitor = monitor_of(judge=judge, metrics=["relevance"], concurrency=1, on_result=on_result)
     for _ in range(3):
         monitor.submit(case)
     judge.gate.release(3)
@@ -87,7 +87,7 @@ def test_a_second_close_does_not_wait_again_for_what_the_first_gave_up(monitor_o
             self.released.wait(20.0)
             return await super().evaluate_relevance(query, response)
 
-    monitor = monitor_of(judge=Blocking(), evaluators=["relevance"])
+    monitor = monitor_of(judge=Blocking(), metrics=["relevance"])
     monitor.submit(case)
     assert Blocking.entered.wait(5.0)
     assert not monitor.close(0.0)
@@ -105,7 +105,7 @@ def test_flush_gives_up_after_its_timeout(monitor_of, case, held):
 
 
 def test_close_counts_what_it_leaves_undone_and_refuses_what_comes_later(monitor_of, case, held):
-    monitor = monitor_of(judge=held, evaluators=["relevance"], concurrency=2)
+    monitor = monitor_of(judge=held, metrics=["relevance"], concurrency=2)
     for _ in range(5):
         monitor.submit(case)
     assert held.entered.wait(5.0)
@@ -163,7 +163,7 @@ def test_a_function_that_blocks_stalls_no_evaluation_and_what_it_misses_is_count
     judge = ScriptedJudge()
     monitor = monitor_of(
         judge=judge,
-        evaluators=["relevance"],
+        metrics=["relevance"],
         concurrency=2,
         on_result=on_result,
         on_result_timeout=0.05,

@@ -241,7 +241,7 @@ def test_a_guarded_answer_is_scored_once(handler, monitor, guarded, query, actio
 
 
 def test_also_by_the_same_monitor(engine, query):
-    monitor = Monitor(judge=ScriptedJudge(), evaluators=["faithfulness"])
+    monitor = Monitor(judge=ScriptedJudge(), metrics=["faithfulness"])
     attach(monitor)
     query(GuardedQueryEngine(engine(), Guard(monitor)))
     assert monitor.flush(5)

@@ -124,7 +124,7 @@ def test_an_answer_is_scored_claim_by_claim(live, results, engine):
 
 def test_one_of_llama_indexs_models_may_judge(engine, scripted_llm, results):
     judge = scripted_llm(reply=lambda prompt: '{"score": 0.75, "reasoning": "to the point"}')
-    settings = {"judge": judge, "evaluators": ["relevance"], "on_result": results.append}
+    settings = {"judge": judge, "metrics": ["relevance"], "on_result": results.append}
     handler = attach(**settings)
     assert attach(**settings) is handler
     with handler.monitor as monitor:

@@ -50,7 +50,7 @@ async def test_a_whole_run_ends_with_a_status_for_everything(judge_with, capsys)
     judge = judge_with()
     began = time.monotonic()
 
-    run = await evaluate_async(CASES, evaluators=MEASURED, judge=judge, concurrency=1)
+    run = await evaluate_async(CASES, metrics=MEASURED, judge=judge, concurrency=1)
 
     await judge.aclose()
     outcomes = {

@@ -105,7 +105,7 @@ def test_a_monitor_with_an_alarm_emits_event_and_gauge(metric, direction, good_s
     heard = []
     alarm = QualityAlarm(reference=120, telemetry=options, on_change=heard.append)
     with Monitor(
-        judge="local", evaluators=[metric], sinks=[alarm], telemetry=TelemetryOptions.silent()
+        judge="local", metrics=[metric], sinks=[alarm], telemetry=TelemetryOptions.silent()
     ) as monitor:
         for number in range(300):
             is_right = number < 150 or number % 3 == 0

@@ -72,7 +72,7 @@ def test_what_is_no_sink_is_refused_when_the_monitor_is_made(sinks):
 
 def test_one_name_or_address_stands_for_itself_alone(tmp_path, case):
     monitor = Monitor(
-        judge=ScriptedJudge(), sinks=f"sqlite:///{tmp_path}/live.db", evaluators="relevance"
+        judge=ScriptedJudge(), sinks=f"sqlite:///{tmp_path}/live.db", metrics="relevance"
     )
     monitor.submit(case)
     assert monitor.close(10.0)

@@ -51,7 +51,7 @@ def test_a_sink_that_fails_does_not_fail_the_run(cases, list_sink):
 def test_more_cases_than_a_live_queue_holds_are_all_stored(cases, list_sink):
     sink = list_sink()
     many = [cases[0].model_copy(update={"id": str(number)}) for number in range(1100)]
-    run = evaluate(many, judge=ScriptedJudge(), evaluators=["relevance"], sinks=[sink])
+    run = evaluate(many, judge=ScriptedJudge(), metrics=["relevance"], sinks=[sink])
     assert run.sinks["list"].written == len(sink.kept) == 1100
 
 

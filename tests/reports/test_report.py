@@ -42,7 +42,7 @@ async def test_a_store_a_file_and_the_records_themselves_give_the_same_page(
 def test_the_page_begins_with_the_share_that_passes_and_what_the_judge_is_worth(tmp_path, page):
     texts = ["The shop opens at 9.", "The shop opens at 10.", ""]
     cases = [RAGTestCase(query="When?", context=texts[:1], response=text) for text in texts]
-    evaluate(cases, evaluators=["faithfulness"]).write_report(page)
+    evaluate(cases, metrics=["faithfulness"]).write_report(page)
     content = page.read_text()
     assert '<p class="lead">1 of 3 answers pass every metric.</p>' in content
     assert "<dt>Judge</dt><dd><bdi>local</bdi></dd>" in content

@@ -28,7 +28,7 @@ def table(tmp_path, monkeypatch):
         ]
         evaluate(
             cases,
-            evaluators=["faithfulness"],
+            metrics=["faithfulness"],
             policy=ScoringPolicy.LIVE,
             sinks=["sqlite:///live.db"],
             concurrency=1,  # of equally frequent wordings the first one is shown

@@ -61,9 +61,9 @@ def server():
 )
 def test_the_estimate_is_within_a_quarter_of_what_the_run_costs(cases, server, evaluators):
     judge = ClaudeJudge(api_key="not-a-key", base_url=server.url)
-    expected = estimate(cases, evaluators=evaluators, judge=judge).usage
+    expected = estimate(cases, metrics=evaluators, judge=judge).usage
     assert not server.requests
-    spent = evaluate(cases, evaluators=evaluators, judge=judge, concurrency=1).usage
+    spent = evaluate(cases, metrics=evaluators, judge=judge, concurrency=1).usage
     assert expected.requests == spent.requests == len(server.requests)
     assert expected.total_tokens == pytest.approx(spent.total_tokens, rel=0.25)
     assert expected.cost_usd == pytest.approx(spent.cost_usd, rel=0.25)
@@ -84,11 +84,11 @@ def test_an_unpriced_model_has_requests_and_tokens_but_no_price(cases, server):
 
 def test_a_cascade_costs_what_its_screen_escalates(cases, calibration):
     claude = ClaudeJudge(api_key="not-a-key")
-    alone = estimate(cases, evaluators=["faithfulness"], judge=claude).usage
+    alone = estimate(cases, metrics=["faithfulness"], judge=claude).usage
     screened = [
         estimate(
             cases,
-            evaluators=["faithfulness"],
+            metrics=["faithfulness"],
             judge=CascadeJudge(
                 LocalJudge(), claude, escalate=share, audit=0.0, calibration=calibration
             ),
@@ -104,7 +104,7 @@ def test_a_cascade_costs_what_its_screen_escalates(cases, calibration):
 def test_a_screen_that_cannot_be_rehearsed_is_taken_to_escalate_everything(cases):
     cheap = ClaudeJudge("claude-haiku-4-5", api_key="not-a-key")
     dear = ClaudeJudge(api_key="not-a-key")
-    usage = estimate(cases, evaluators=["faithfulness"], judge=CascadeJudge(cheap, dear)).usage
+    usage = estimate(cases, metrics=["faithfulness"], judge=CascadeJudge(cheap, dear)).usage
     assert usage.requests == 3 * len(cases)
 
 

@@ -27,14 +27,14 @@ METRICS = ["faithfulness", "relevance", "context_precision", "context_recall"]
 
 
 def by_evaluate(judge, redact):
-    return evaluate([CASE], judge=judge, evaluators=METRICS, redact_for_judge=redact)[0]
+    return evaluate([CASE], judge=judge, metrics=METRICS, redact_for_judge=redact)[0]
 
 
 def by_monitor(judge, redact):
     found = []
     with Monitor(
         judge=judge,
-        evaluators=METRICS,
+        metrics=METRICS,
         redact_for_judge=redact,
         on_result=found.append,
         breaker=CircuitBreaker(failures=1),
@@ -136,7 +136,7 @@ def test_a_result_that_the_breaker_made_shows_replaced_texts_too():
     found = []
     with Monitor(
         judge=judge,
-        evaluators=["relevance"],
+        metrics=["relevance"],
         redact_for_judge=lambda text, kind: text.replace("Anna", "[PERSON]"),
         on_result=found.append,
         breaker=CircuitBreaker(failures=1),

@@ -73,7 +73,7 @@ def test_an_answer_evaluated_several_times_is_listed_once():
 def test_one_failed_case_keeps_the_others_and_stays_out_of_the_mean():
     failures = {"extract_statements": [None, JudgeAPIError("down"), None]}
     judge = ScriptedJudge(verdicts="SUPPORTED", failures=failures)
-    run = evaluate(cases(3), evaluators=["faithfulness"], judge=judge, concurrency=1)
+    run = evaluate(cases(3), metrics=["faithfulness"], judge=judge, concurrency=1)
     summary = run.metrics["faithfulness"]
     assert (summary.mean, summary.measured) == (1.0, 2)
     assert summary.statuses == {"scored": 2, "judge_error": 1}
@@ -103,7 +103,7 @@ def half(claim, _):
 def test_a_mean_comes_with_an_interval_that_has_a_width_and_the_name_of_its_method(
     metric, judge, mean, low, method
 ):
-    summary = evaluate(cases(4), evaluators=[metric], judge=judge).metrics[metric]
+    summary = evaluate(cases(4), metrics=[metric], judge=judge).metrics[metric]
     assert (summary.mean, summary.interval_method) == (pytest.approx(mean), method)
     assert summary.interval[0] == pytest.approx(low, abs=0.01)
     assert 0.0 < summary.interval[0] < mean <= summary.interval[1] <= 1.0
@@ -119,11 +119,11 @@ def test_progress_is_told_after_each_case():
     "wrong",
     [
         {"concurrency": 0},
-        {"evaluators": ["nonsense"]},
+        {"metrics": ["nonsense"]},
         {"judge": "nobody"},
         {
             "judge": PlainScriptedJudge(failures={"evaluate_relevance": AssertionError}),
-            "evaluators": ["relevance", FaithfulnessEvaluator(strategy="batched")],
+            "metrics": ["relevance", FaithfulnessEvaluator(strategy="batched")],
         },
     ],
 )
@@ -172,7 +172,7 @@ def test_a_script_is_not_asked_of_the_environments_judge(monkeypatch):
 
 def test_a_missing_reference_is_no_reference_and_not_a_missing_context():
     case = RAGTestCase(query="q", context=["Alpha is one."], response="Alpha is one.")
-    run = evaluate([case], evaluators=["context_recall"], judge=ScriptedJudge())
+    run = evaluate([case], metrics=["context_recall"], judge=ScriptedJudge())
     assert run.metrics["context_recall"].statuses == {"no_reference": 1}
 
 
@@ -180,9 +180,7 @@ def test_a_missing_reference_is_no_reference_and_not_a_missing_context():
 def test_a_blank_question_only_matters_to_metrics_that_need_it(question):
     case = RAGTestCase(query=question, context=["Alpha is one."], response="Alpha is one.")
     judge = ScriptedJudge()
-    run = evaluate(
-        [case], evaluators=["faithfulness", "relevance", "context_precision"], judge=judge
-    )
+    run = evaluate([case], metrics=["faithfulness", "relevance", "context_precision"], judge=judge)
     assert {name: set(metric.statuses) for name, metric in run.metrics.items()} == {
         "faithfulness": {"scored"},
         "relevance": {"no_question"},

@@ -131,7 +131,7 @@ class Slow(ScriptedJudge):
         await asyncio.sleep(0.5)
         return await super().evaluate_relevance(query, response)
 
-monitor = Monitor(judge=Slow(), evaluators=["relevance"], deadline=2.5, concurrency=2,
+monitor = Monitor(judge=Slow(), metrics=["relevance"], deadline=2.5, concurrency=2,
                   breaker=CircuitBreaker(failures=1, pause=60.0))
 for _ in range(6):
     monitor.submit(RAGTestCase(query="q", context=["c"], response="r"))

@@ -27,7 +27,7 @@ def run():
         )
         for name, answer in ANSWERS.items()
     ]
-    return evaluate(cases, evaluators=["faithfulness"])
+    return evaluate(cases, metrics=["faithfulness"])
 
 
 def test_a_run_names_its_metrics_and_none_of_its_texts(run):
@@ -94,7 +94,7 @@ def test_a_report_is_written(run, tmp_path):
 def test_a_case_without_an_id_is_shown_by_its_question():
     run = evaluate(
         [RAGTestCase(query="When?", context=["The shop opens at 9."], response="At 10.")],
-        evaluators=["faithfulness"],
+        metrics=["faithfulness"],
     )
     assert "- When?: faithfulness" in str(run)
     assert run[0].case.id not in str(run) + run._repr_html_()
@@ -131,6 +131,6 @@ def test_a_notebook_shows_how_far_a_run_is(monkeypatch, shell, options, last):
     monkeypatch.setitem(sys.modules, "IPython", notebook)
     monkeypatch.setitem(sys.modules, "IPython.display", notebook)
     cases = [RAGTestCase(query="q", context=["c"], response="c") for _ in range(2)]
-    evaluate(cases, evaluators=["faithfulness"], **options)
+    evaluate(cases, metrics=["faithfulness"], **options)
     assert bool(notebook.shown) == bool(last)
     assert last is None or last in notebook.shown[-1]

@@ -40,20 +40,20 @@ METRICS = ("faithfulness", "relevance")
 
 
 def monitor() -> None:
-    with Monitor(executor="thread", evaluators=METRICS) as live:
+    with Monitor(executor="thread", metrics=METRICS) as live:
         live.submit(RAGTestCase(**CASE))
         assert live.flush(60.0)
 
 
 def evaluated() -> None:
-    evaluate([RAGTestCase(**CASE)], evaluators=METRICS)
+    evaluate([RAGTestCase(**CASE)], metrics=METRICS)
 
 
 def table() -> None:
     rows = pa.Table.from_pylist(
         [{"question": CASE["query"], "answer": CASE["response"], "contexts": CASE["context"]}]
     )
-    score_batch(rows, evaluators=METRICS)
+    score_batch(rows, metrics=METRICS)
 
 
 def asserted() -> None:
@@ -90,7 +90,7 @@ def worker() -> None:
     message = SimpleNamespace(body=job.encoded())
 
     async def work() -> None:
-        settings = WorkerSettings(judge="local", evaluators=METRICS, sinks=[SQLiteStore("kept.db")])
+        settings = WorkerSettings(judge="local", metrics=METRICS, sinks=[SQLiteStore("kept.db")])
         working = Worker(settings, InMemory("memory://"))
         await working.fresh(message)
         await working.aclose()

@@ -44,7 +44,7 @@ def score(sdk, case=CASE, **options):
     monitor = Monitor(
         judge="local",
         telemetry=sdk.options,
-        evaluators=["faithfulness", "citations", "contradiction_rate"],
+        metrics=["faithfulness", "citations", "contradiction_rate"],
         **options,
     )
     run = monitor.begin("run-7", pipeline="shop")

@@ -23,9 +23,7 @@ def test_a_judges_failure_has_no_score_on_the_wire_whatever_the_policy_makes_of_
 ):
     judge = ScriptedJudge(failures={"extract_statements": JudgeRefusalError("no")})
     policy = ScoringPolicy.PROMPTFOO
-    monitor = Monitor(
-        judge=judge, evaluators=["faithfulness"], policy=policy, telemetry=sdk.options
-    )
+    monitor = Monitor(judge=judge, metrics=["faithfulness"], policy=policy, telemetry=sdk.options)
     monitor.submit(secret_case)
     assert monitor.close(5.0)
     (event,) = sdk.events()

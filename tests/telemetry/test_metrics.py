@@ -102,7 +102,7 @@ def test_failures_of_the_storage_of_shared_limits_are_counted(sdk, secret_case):
     shared = {"storage": "redis://127.0.0.1:1/0"}
     monitor = Monitor(
         judge=ScriptedJudge(),
-        evaluators=["relevance"],
+        metrics=["relevance"],
         budget=Budget(tokens_per_day=1000, **shared),
         judge_limits=RateLimits(requests_per_minute=5, **shared),
         telemetry=sdk.options,
@@ -233,7 +233,7 @@ def test_what_is_left_of_a_budget_is_measured_after_each_run_and_when_there_is_n
     judge = ScriptedJudge(usage=JudgeUsage(requests=1, input_tokens=30))
     monitor = Monitor(
         judge=judge,
-        evaluators=["relevance"],
+        metrics=["relevance"],
         budget=Budget(tokens_per_hour=40, tokens_per_day=300),
         telemetry=sdk.options,
     )

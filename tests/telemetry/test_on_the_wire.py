@@ -20,7 +20,7 @@ def run(app, sdk, requests, *, asynchronous, **options):
         judge=ScriptedJudge(),
         on_result=results.append,
         telemetry=sdk.options,
-        evaluators=["faithfulness"],
+        metrics=["faithfulness"],
         **options,
     )
     with app.watched(monitor, sdk.tracer_provider):

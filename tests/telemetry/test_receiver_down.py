@@ -60,7 +60,7 @@ def test_the_chain_runs_everything_is_scored_and_what_is_lost_is_counted(setup, 
     results = []
     monitor = Monitor(
         judge=ScriptedJudge(),
-        evaluators=["faithfulness"],
+        metrics=["faithfulness"],
         on_result=results.append,
         telemetry=TelemetryOptions(
             tracer_provider=setup.tracer_provider,

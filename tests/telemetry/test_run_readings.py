@@ -51,7 +51,7 @@ def queued(sdk):
 
 def build(sdk, **options):
     options.setdefault("judge", ScriptedJudge())
-    return Monitor(telemetry=sdk.options, evaluators=["faithfulness"], **options)
+    return Monitor(telemetry=sdk.options, metrics=["faithfulness"], **options)
 
 
 def test_every_outcome_is_read_from_the_beginning_so_that_its_first_run_is_an_increase(sdk):

@@ -132,7 +132,7 @@ SENDING = """
 from ragaliq import Monitor, RAGTestCase
 from ragaliq.testing import ScriptedJudge
 setup = telemetry.configure(service_name="shop", endpoint="{url}")
-with Monitor(judge=ScriptedJudge(), evaluators=["relevance"]) as monitor:
+with Monitor(judge=ScriptedJudge(), metrics=["relevance"]) as monitor:
     monitor.submit(RAGTestCase(query="q", context=["c"], response="Alpha is one."))
 {ending}
 try:

@@ -52,7 +52,7 @@ def test_a_run_without_a_name_has_the_data_set_s():
 
 def test_sinks_get_the_original_span(sink):
     found = traced()
-    evaluate([case_of(found)], judge=ScriptedJudge(), sinks=[sink], evaluators=["faithfulness"])
+    evaluate([case_of(found)], judge=ScriptedJudge(), sinks=[sink], metrics=["faithfulness"])
     (record,) = sink.records
     assert record.run.target == found.target
     assert record.run.run_id == found.id

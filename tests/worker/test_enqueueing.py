@@ -76,8 +76,8 @@ def test_metrics_that_sampling_did_not_choose_are_not_asked_for(enqueueing):
     executor = Recorder()
     monitor = enqueueing(
         executor,
-        evaluators=["faithfulness", "relevance"],
-        sampling=Sampling(evaluators={"faithfulness": 1.0, "relevance": 0.0}),
+        metrics=["faithfulness", "relevance"],
+        sampling=Sampling(metrics={"faithfulness": 1.0, "relevance": 0.0}),
     )
     monitor.submit(CASE)
     assert monitor.flush(5.0)
@@ -116,7 +116,7 @@ def test_an_executor_that_breaks_loses_no_count(enqueueing):
         {"redact": lambda text, kind: text},
         {"deadline": 5.0},
         {"concurrency": 3},
-        {"evaluators": [FaithfulnessEvaluator()]},
+        {"metrics": [FaithfulnessEvaluator()]},
     ],
     ids=lambda setting: next(iter(setting)),
 )

@@ -19,7 +19,7 @@ async def test_a_job_on_a_topic_is_judged_and_what_cannot_be_read_goes_to_the_de
     broker = broker_at("kafka://127.0.0.1:1")
     store, dead = f"sqlite:///{tmp_path}/store.db", []
     worker = Worker(
-        WorkerSettings(judge=ScriptedJudge(), evaluators=["faithfulness"], sinks=[store]), broker
+        WorkerSettings(judge=ScriptedJudge(), metrics=["faithfulness"], sinks=[store]), broker
     )
     broker.subscribe(worker.fresh, worker.again)
 

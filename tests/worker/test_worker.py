@@ -88,7 +88,7 @@ async def working():
         kept = settings.pop("sink", Kept())
         settings.setdefault("backoff", 0.001)
         chosen = WorkerSettings(
-            judge=judge or ScriptedJudge(), sinks=[kept], evaluators=["faithfulness"], **settings
+            judge=judge or ScriptedJudge(), sinks=[kept], metrics=["faithfulness"], **settings
         )
         made.append(Worker(chosen, InMemory("memory://")))
         return made[-1], made[-1]._broker, kept

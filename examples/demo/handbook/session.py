@@ -82,7 +82,7 @@ def run_session(framework: str, application: Application) -> None:
 
     received: list[Evaluation] = []
     # The application's own callback: it may see the text, telemetry does not.
-    with Monitor(judge=judge, evaluators=METRICS, on_result=received.append) as monitor:
+    with Monitor(judge=judge, metrics=METRICS, on_result=received.append) as monitor:
         with application(handbook, monitor) as ask:
             _ask_all(questions, ask)
         if not monitor.flush(FLUSH_TIMEOUT):

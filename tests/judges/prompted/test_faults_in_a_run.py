@@ -29,7 +29,7 @@ def test_a_fault_costs_one_case_its_score_and_at_most_the_sdks_own_requests(stat
         judge = ClaudeJudge(
             api_key="not-a-key", base_url=server.url, max_retries=RETRIES, timeout=0.4
         )
-        run = evaluate(cases, evaluators=["faithfulness"], judge=judge, concurrency=3)
+        run = evaluate(cases, metrics=["faithfulness"], judge=judge, concurrency=3)
         asked = sum("Second." in request.text for request in server.requests)
     results = [row.results["faithfulness"] for row in run]
     assert [result.status.value for result in results] == ["scored", status, "scored"]
@@ -44,7 +44,7 @@ def test_two_hundred_claims_over_a_hundred_chunks_are_all_decided():
     case = RAGTestCase(query="When?", context=chunks, response=answer)
     with MessagesServer() as server:
         judge = ClaudeJudge(api_key="not-a-key", base_url=server.url)
-        run = evaluate([case], evaluators=["faithfulness", "hallucination"], judge=judge)
+        run = evaluate([case], metrics=["faithfulness", "hallucination"], judge=judge)
         calls = len(server.requests)
     result = run[0].results["faithfulness"]
     assert result.status.value == "scored"

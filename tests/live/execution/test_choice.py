@@ -41,7 +41,7 @@ def test_the_embedded_judge_gets_a_process(monitor_of, judge):
 def test_an_evaluator_that_was_used_before_gets_one_too(monitor_of):
     used = FaithfulnessEvaluator(policy=ScoringPolicy.LIVE)
     assert used.fingerprint(LocalJudge())
-    assert monitor_of(judge="local", evaluators=[used]).stats().executor == "process"
+    assert monitor_of(judge="local", metrics=[used]).stats().executor == "process"
 
 
 @pytest.mark.parametrize(
@@ -49,9 +49,9 @@ def test_an_evaluator_that_was_used_before_gets_one_too(monitor_of):
     [
         ({"judge": ScriptedJudge()}, ""),
         ({"judge": OwnJudge()}, ""),
-        ({"evaluators": [OwnEvaluator]}, "OwnEvaluator is not one of ragaliq's own"),
-        ({"evaluators": ["relevance", Stricter]}, ""),
-        ({"evaluators": [relabelled()]}, "higher_is_better"),
+        ({"metrics": [OwnEvaluator]}, "OwnEvaluator is not one of ragaliq's own"),
+        ({"metrics": ["relevance", Stricter]}, ""),
+        ({"metrics": [relabelled()]}, "higher_is_better"),
     ],
 )
 def test_what_is_no_plain_data_stays_in_the_thread_or_is_refused(monitor_of, options, named):

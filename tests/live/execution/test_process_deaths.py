@@ -147,7 +147,7 @@ def test_killed_at_random_every_run_still_has_one_outcome(monitor_of, claims, ch
     monitor = monitor_of(
         judge="local",
         executor="process",
-        evaluators=["faithfulness"],
+        metrics=["faithfulness"],
         on_result=lambda result: reported.update([result.case.id]),
     )
     over = threading.Event()

@@ -64,7 +64,7 @@ def results(monitor_of, executor, policy):
     reported = []
     monitor = monitor_of(
         judge="local",
-        evaluators=[n for n in list_evaluators() if n != "own"],
+        metrics=[n for n in list_evaluators() if n != "own"],
         policy=policy,
         executor=executor,
         on_result=reported.append,

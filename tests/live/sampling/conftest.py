@@ -65,8 +65,8 @@ class Traffic:
 
 @pytest.fixture
 def traffic():
-    def build(metrics=("faithfulness",), **sampling):
-        return Traffic(Sampling(**sampling), metrics=metrics)
+    def build(measured=("faithfulness",), /, **sampling):
+        return Traffic(Sampling(**sampling), metrics=measured)
 
     return build
 

@@ -65,10 +65,10 @@ def distance(found, truth):
 
 
 DESIGNS = {
-    "rates": {"rate": 0.3, "evaluators": {METRIC: 0.1}},
+    "rates": {"rate": 0.3, "metrics": {METRIC: 0.1}},
     "rates, rules and a cap": {
         "rate": 0.5,
-        "evaluators": {METRIC: 0.2},
+        "metrics": {METRIC: 0.2},
         "rules": RULES,
         "max_per_minute": 60,
         "seconds_between": 0.2,

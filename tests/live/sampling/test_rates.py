@@ -29,9 +29,7 @@ def test_rate_zero_takes_nothing_and_rate_one_everything(key):
 
 @given(rate=RATES, own=RATES, of_pipeline=RATES)
 def test_the_lower_of_two_own_rates_counts(rate, own, of_pipeline):
-    sampling = Sampling(
-        rate=rate, pipelines={"support": of_pipeline}, evaluators={"relevance": own}
-    )
+    sampling = Sampling(rate=rate, pipelines={"support": of_pipeline}, metrics={"relevance": own})
     sampler = Sampler(sampling, metrics=NAMES)
     expected = {
         "other": {"faithfulness": rate, "relevance": own},
@@ -47,7 +45,7 @@ def test_the_lower_of_two_own_rates_counts(rate, own, of_pipeline):
 
 def test_only_the_chosen_metrics_are_evaluated(monitor_of, case):
     got = []
-    sampling = Sampling(evaluators={"relevance": 0.3})
+    sampling = Sampling(metrics={"relevance": 0.3})
     monitor = monitor_of(sampling=sampling, on_result=got.append)
     for key in KEYS[:60]:
         monitor.submit(case, run_id=key)
@@ -67,7 +65,7 @@ def test_only_the_chosen_metrics_are_evaluated(monitor_of, case):
 
 def test_a_run_for_which_no_metric_is_chosen_is_sampled_out(monitor_of, case):
     rates = dict.fromkeys(NAMES, 0.0)
-    monitor = monitor_of(sampling=Sampling(evaluators=rates))
+    monitor = monitor_of(sampling=Sampling(metrics=rates))
     assert not monitor.submit(case)
     assert monitor.stats().outcomes == {"sampled_out": 1}
 
@@ -86,7 +84,7 @@ def test_the_rate_comes_from_the_environment_where_none_is_given(monkeypatch, mo
         ({"rate": float("nan")}, "rate must be within"),
         ({"rate": "half"}, "rate must be within"),
         ({"pipelines": {"shop": 2}}, r"pipelines\['shop'\]"),
-        ({"evaluators": {"relevance": -1}}, r"evaluators\['relevance'\]"),
+        ({"metrics": {"relevance": -1}}, r"metrics\['relevance'\]"),
         ({"max_per_minute": 0}, "max_per_minute"),
         ({"max_per_minute": 0.5}, "max_per_minute"),
     ],

@@ -198,7 +198,7 @@ def test_a_file_judged_at_once_has_no_empty_picture_and_no_filter_without_a_choi
         RAGTestCase(query=f"{n}?", context=answers[:1], response=answer, metadata=columns)
         for n, answer in enumerate(answers)
     ]
-    evaluate(cases, evaluators=["faithfulness"]).write_report(page)
+    evaluate(cases, metrics=["faithfulness"]).write_report(page)
     tab.open(page)
     assert tab.js("document.querySelectorAll('#charts svg').length") == 1
     labels = "[...document.querySelectorAll('#filters label')]"

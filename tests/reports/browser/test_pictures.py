@@ -31,7 +31,7 @@ CELL = """\
 from ragaliq import evaluate
 from ragaliq.datasets import read_cases
 
-run = evaluate(read_cases("answers.csv"), evaluators=["faithfulness"])
+run = evaluate(read_cases("answers.csv"), metrics=["faithfulness"])
 run"""
 
 
@@ -78,7 +78,7 @@ def test_the_terminal(tab, answers):
 
 
 def test_the_notebook(tab, answers):
-    shown = evaluate(read_cases("answers.csv"), evaluators=["faithfulness"])._repr_html_()
+    shown = evaluate(read_cases("answers.csv"), metrics=["faithfulness"])._repr_html_()
     cell = (
         "<pre style='margin:0 0 12px;padding:10px;background:#f5f5f5;border:1px solid #ddd;"
         f"font:13px/1.35 monospace'>{escape(CELL)}</pre>"

@@ -14,7 +14,7 @@ shared = {"storage": os.environ["LIMITS_URL"], "local_share": 1 / 10, "name": "l
 
 worker = WorkerSettings(
     judge="claude",
-    evaluators=["faithfulness", "relevance"],
+    metrics=["faithfulness", "relevance"],
     budget=Budget(usd_per_day=20.0, **shared),
     judge_limits=RateLimits(requests_per_minute=600, **shared),
 )
