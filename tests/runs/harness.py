@@ -334,7 +334,7 @@ def _supported(application, case):
     )
     context = [*case.chunks, *([case.prompt] if case.prompt else [])]
     captured = RAGTestCase(query=case.question, context=context, response=case.answer)
-    run = evaluate([captured, truth], judge="local", evaluators=["faithfulness"])
+    run = evaluate([captured, truth], judge="local", metrics=["faithfulness"])
     found, control = (_supported_claims(result) for result in run)
     return [
         text
