@@ -36,6 +36,9 @@ def case_digests(case: RAGTestCase) -> tuple[str, str]:
         case.expected_facts,
     ]
     asked: list[object] = [case.query, case.context_texts]
+    if case.prompt_context:
+        judged.append(["prompt", case.prompt_context])
+        asked.append(["prompt", case.prompt_context])
     if case.history:
         history = [[turn.role, turn.text, turn.context_texts] for turn in case.history]
         judged.append(history)

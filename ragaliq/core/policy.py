@@ -78,6 +78,8 @@ class ScoringPolicy(BaseModel):
             asks all the same, `error` raises, `skip` reports `no_context` without a score.
         answer_refusal: Whether an answer that declines to answer is reported as `answer_refused`
             (True) or as any other answer without claims (False).
+        uses_prompt: Whether claims that no chunk supports may rest on the rest of the prompt
+            (`RAGTestCase.prompt_context`).
         history_turns: How many messages before the question count: claims may rest on the chunks
             of earlier turns and on what the user said, and a question is judged together with what
             it refers to. 0 looks at this turn alone.
@@ -96,6 +98,7 @@ class ScoringPolicy(BaseModel):
     still_missing: Literal["error", "partial"] = "error"
     empty_context: Literal["not_enough_info", "judge", "error", "skip"]
     answer_refusal: bool = False
+    uses_prompt: bool = True
     history_turns: int = Field(default=20, ge=0)
     tolerance: float = 1e-9
     wording: Wording | None = None
@@ -124,6 +127,7 @@ ScoringPolicy.RAGAS = ScoringPolicy(
     judge_failure="raise",
     missing_verdicts="returned",
     empty_context="error",
+    uses_prompt=False,
     history_turns=0,
 )
 ScoringPolicy.RAG_EVALS = ScoringPolicy(
@@ -134,6 +138,7 @@ ScoringPolicy.RAG_EVALS = ScoringPolicy(
     judge_failure="raise",
     missing_verdicts="error",
     empty_context="judge",
+    uses_prompt=False,
     history_turns=0,
 )
 ScoringPolicy.PROMPTFOO = ScoringPolicy(
@@ -144,6 +149,7 @@ ScoringPolicy.PROMPTFOO = ScoringPolicy(
     judge_failure="raise",
     missing_verdicts="truncate",
     empty_context="judge",
+    uses_prompt=False,
     history_turns=0,
     wording=Wording(
         no_claims="No statements generated for faithfulness calculation",

@@ -16,7 +16,7 @@ from ragaliq.core.test_case import ChunkId, RAGTestCase
 Verdict = Literal["SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO"]
 """What the context says about a claim."""
 
-SupportSource = Literal["turn", "earlier_turn", "user"]
+SupportSource = Literal["turn", "prompt", "earlier_turn", "user"]
 """What a verdict rests on: this turn's chunks, those of an earlier turn, or what the user said."""
 
 UNCALIBRATED = "uncalibrated"
@@ -126,11 +126,12 @@ class ClaimDetail(BaseModel):
         is_unsure: Whether the claim is worth a second look: the judge's confidence is below its
             `sure_from`, or there is no verdict.
         reason: Why, in the judge's words.
-        support_source: Where that is: in this turn's context, in an earlier turn's, or in what the
-            user said; None for a claim of which none of them says anything.
+        support_source: Source of the evidence: this turn's chunks, the rest of the prompt, an
+            earlier turn's chunks, or the user's messages; None where none of them decides.
         supporting_chunk_ids: Chunks the verdict rests on. Those of the case's `history` are named
             by the turn's position and their own id or position, such as `history.1/refunds.md`;
-            what the user said is `history.2`, or `query` where it is the question itself.
+            what the user said is `history.2`, or `query` where it is the question itself; the rest
+            of the prompt is `prompt`.
         answer_span: `(start, end)` of the claim in the answer, when it could be located.
         evidence_spans: Where the evidence stands in the chunks.
         evidence_verified: Whether the quoted evidence really occurs in the context.

@@ -34,6 +34,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
         "chunks",
         "passages",
     ),
+    "prompt_context": ("prompt_context",),
     "history": ("history", "chat_history", "conversation_history"),
     "response": ("response", "answer", "actual_output", "output", "prediction", "generated_answer"),
     "expected_answer": (
@@ -169,6 +170,9 @@ class RAGTestCase(BaseModel):
         query: The user's question.
         context: Retrieved chunks in rank order, as strings or as `ContextChunk`.
         response: The application's answer.
+        prompt_context: All else that the answering model was shown, as one text: instructions,
+            prompt variables, and the chunks in their places. Claims that no chunk supports are
+            checked against it; it is no chunk for metrics of context quality.
         history: The conversation before the question, oldest first.
         citations: What the answer's model cites apart from the answer's text.
         expected_answer: The reference answer, for metrics that need one.
@@ -191,6 +195,7 @@ class RAGTestCase(BaseModel):
     query: _Text
     context: list[_Chunk] = Field(default_factory=list)
     response: _Text
+    prompt_context: _Text = ""
     history: list[Turn] = Field(default_factory=list)
     citations: list[Citation] = Field(default_factory=list)
     expected_answer: str | None = None
@@ -243,9 +248,11 @@ class RAGTestCase(BaseModel):
         ]
 
     @property
-    def conversation_texts(self) -> dict[ChunkId, str]:
-        """What the conversation holds, by the ids that results name it with."""
+    def other_texts(self) -> dict[ChunkId, str]:
+        """The rest of the prompt and the conversation, by the ids that results name them with."""
         texts: dict[ChunkId, str] = {"query": self.query} if self.history else {}
+        if self.prompt_context:
+            texts["prompt"] = self.prompt_context
         for position, turn in enumerate(self.history):
             texts[f"history.{position}"] = turn.text
             texts.update(zip(turn.chunk_ids(position), turn.context_texts, strict=True))
@@ -257,6 +264,7 @@ class RAGTestCase(BaseModel):
         return (
             getsizeof(self.query)
             + getsizeof(self.response)
+            + getsizeof(self.prompt_context)
             + getsizeof(self.expected_answer)
             + sum(map(getsizeof, self.context_texts))
             + sum(map(getsizeof, self.expected_facts))

@@ -302,7 +302,7 @@ def case_of(row: Row, own_names: Mapping[str, str]) -> RAGTestCase:
         values["response"] = "".join(text_blocks(blocks))  # as Anthropic's API returns an answer
     texts = {
         field: as_text(values[field], where=where, field=field)
-        for field in ("id", "name", "query", "response", "expected_answer")
+        for field in ("id", "name", "query", "response", "prompt_context", "expected_answer")
         if field in values
     }
     case_id = texts.get("id", f"row {row.number}")
@@ -320,6 +320,7 @@ def case_of(row: Row, own_names: Mapping[str, str]) -> RAGTestCase:
             query=texts.get("query", ""),
             context=as_chunks(values["context"], where=where) if "context" in values else [],
             response=texts.get("response", ""),
+            prompt_context=texts.get("prompt_context", ""),
             history=as_turns(values["history"], where=where) if "history" in values else [],
             citations=citations_in(blocks),
             expected_answer=texts.get("expected_answer"),

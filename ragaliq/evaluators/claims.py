@@ -21,7 +21,7 @@ from ragaliq.core.spending import paid, spending
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import DatasetError, JudgeError, JudgeResponseError
 from ragaliq.evaluators.alignment import Ground, SearchedText
-from ragaliq.evaluators.history import earlier_grounds, question_of, turns_of
+from ragaliq.evaluators.history import earlier_grounds, prompt_ground, question_of, turns_of
 from ragaliq.judges.base import BatchingJudge, ClaimVerdict, LLMJudge, limit_of
 from ragaliq.judges.language.refusals import is_refusal
 
@@ -67,12 +67,12 @@ class ClaimCheck:
 
 
 def has_context(case: RAGTestCase, policy: ScoringPolicy) -> bool:
-    """Whether a case has any context, its own or an earlier turn's.
+    """Whether a case has any context: its own, the rest of its prompt's, or an earlier turn's.
 
     Raises:
         DatasetError: It has none, and the policy calls that an error.
     """
-    if case.has_context:
+    if case.has_context or prompt_ground(case, policy) is not None:
         return True
     earlier = (text for _, turn in turns_of(case, policy) for text in turn.context_texts)
     if any(text.strip() for text in earlier):
@@ -149,12 +149,10 @@ async def check_claims(
                 verdicts = dict.fromkeys(range(len(claims)), verdict)
             else:
                 verdicts = await verifier.decide(dict(enumerate(claims)))
-        earlier = (
-            await _decide_from_history(case, claims, verdicts, verifier) if case.history else {}
-        )
+        elsewhere = await _decide_elsewhere(case, claims, verdicts, verifier)
     if not claims:
         return ClaimCheck(case=case, status=Status.NO_CLAIMS, usage=spent.usage)
-    grounds = dict.fromkeys(range(len(claims)), ground) | earlier
+    grounds = dict.fromkeys(range(len(claims)), ground) | elsewhere
     details = await claim_details(case.response, claims, verdicts, grounds, judge)
     return ClaimCheck(
         case=case,
@@ -166,20 +164,46 @@ async def check_claims(
     )
 
 
-async def _decide_from_history(
+async def _decide_elsewhere(
     case: RAGTestCase, claims: Sequence[str], verdicts: Verdicts, verifier: Verifier
 ) -> dict[int, Ground]:
-    """Decide from the conversation what this turn's context says nothing of.
+    """Decide from prompt and conversation what this turn's chunks leave open.
 
     Args:
         case: The case.
         claims: Its claims.
-        verdicts: What was decided from this turn's context; takes in what is found.
-        verifier: Decided that.
+        verdicts: Verdicts by this turn's chunks; takes in what is found.
+        verifier: Decided those.
 
     Returns:
-        What the claims that were decided so rest on, by their position.
+        The ground of each claim that is decided here, by the claim's position.
     """
+    found = await _decide_from_prompt(case, claims, verdicts, verifier)
+    if case.history:
+        found |= await _decide_from_history(case, claims, verdicts, verifier)
+    return found
+
+
+async def _decide_from_prompt(
+    case: RAGTestCase, claims: Sequence[str], verdicts: Verdicts, verifier: Verifier
+) -> dict[int, Ground]:
+    # What the chunks contradict may be right by the rest of the prompt: it is asked about as well.
+    ground = prompt_ground(case, verifier.policy)
+    unsettled = {i: claims[i] for i, each in verdicts.items() if each.verdict != "SUPPORTED"}
+    if ground is None or not unsettled:
+        return {}
+    found: dict[int, Ground] = {}
+    for position, verdict in (await verifier.on(ground).decide(unsettled)).items():
+        is_news = verdicts[position].verdict == "NOT_ENOUGH_INFO"
+        if verdict.verdict == "SUPPORTED" or (verdict.verdict == "CONTRADICTED" and is_news):
+            verdicts[position] = verdict
+            found[position] = ground
+    return found
+
+
+async def _decide_from_history(
+    case: RAGTestCase, claims: Sequence[str], verdicts: Verdicts, verifier: Verifier
+) -> dict[int, Ground]:
     found: dict[int, Ground] = {}
     unsettled = [i for i, each in verdicts.items() if each.verdict == "NOT_ENOUGH_INFO"]
     for ground in earlier_grounds(case, verifier.policy):

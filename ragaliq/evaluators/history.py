@@ -1,9 +1,10 @@
-"""What the conversation before a question lends to it: evidence, and what the question refers to.
+"""Evidence beyond the chunks: the rest of the prompt, and the conversation before the question.
 
-A claim is checked against this turn's chunks first, then against those of earlier turns, then
-against what the user said. What an assistant said is never evidence: one invention would support
-the next. That holds for its echo too, a user who repeats what the assistant said. Nor is what a
-user asks or only supposes ("I thought refunds take 30 days").
+A claim is checked against this turn's chunks first, then against the rest of the prompt, then
+against the chunks of earlier turns, then against what the user said. What an assistant said is
+never evidence: one invention would support the next. That holds for its echo too, a user who
+repeats what the assistant said. Nor is what a user asks or only supposes ("I thought refunds take
+30 days").
 """
 
 from __future__ import annotations
@@ -29,6 +30,13 @@ def turns_of(case: RAGTestCase, policy: ScoringPolicy) -> Sequence[tuple[int, Tu
     """The turns that count, oldest first, with their positions in the case's history."""
     turns = list(enumerate(case.history))
     return turns[-policy.history_turns :] if policy.history_turns else ()
+
+
+def prompt_ground(case: RAGTestCase, policy: ScoringPolicy) -> Ground | None:
+    """The rest of the prompt, which holds what no retriever returned; None for nothing."""
+    if not policy.uses_prompt or not case.prompt_context.strip():
+        return None
+    return Ground([case.prompt_context], source="prompt", ids=["prompt"])
 
 
 def earlier_grounds(case: RAGTestCase, policy: ScoringPolicy) -> Iterator[Ground]:

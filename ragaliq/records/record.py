@@ -30,6 +30,7 @@ RECORD_VERSION = 1
 MAX_QUERY = 8_000
 MAX_RESPONSE = 32_000
 MAX_CHUNK = 16_000
+MAX_PROMPT = 64_000
 MAX_CHUNKS = 100
 MAX_CLAIMS = 200
 MAX_CLAIM_TEXT = 2_000
@@ -95,7 +96,7 @@ class EvaluationRecord(BaseModel):
         if self.case is not None:
             texts += [len(self.case.query), len(self.case.response)]
             texts += map(len, self.case.context_texts)
-            texts += map(len, self.case.conversation_texts.values())
+            texts += map(len, self.case.other_texts.values())
         return sum(texts)
 
     @property
@@ -210,7 +211,7 @@ _Texts = Mapping[ChunkId | None, tuple[str, str]]
 
 
 def _texts_of(case: RAGTestCase, stored: RAGTestCase) -> _Texts:
-    said, kept = case.conversation_texts, stored.conversation_texts
+    said, kept = case.other_texts, stored.other_texts
     texts: dict[ChunkId | None, tuple[str, str]] = {None: (case.response, stored.response)}
     texts.update(zip(said, zip(said.values(), kept.values(), strict=False), strict=False))
     chunks = zip(case.context_texts, stored.context_texts, strict=False)
@@ -293,6 +294,7 @@ def _stored_case(case: RAGTestCase, content: ContentPolicy) -> RAGTestCase:
         query=content.text(case.query, "question", MAX_QUERY) or "",
         response=content.text(case.response, "answer", MAX_RESPONSE) or "",
         context=_stored_chunks(case.context, content),
+        prompt_context=content.text(case.prompt_context, "chunk", MAX_PROMPT) or "",
         history=[
             Turn(
                 role=turn.role,

@@ -293,9 +293,9 @@ def _chunks(case: RAGTestCase | None, claims: Sequence[ClaimDetail]) -> list[dic
     if case is None:
         return []
     texts = dict(zip(case.chunk_ids, case.context_texts, strict=True))
-    # Of a conversation, what claims rest on.
+    # Of prompt and conversation, what claims rest on.
     rested_on = {chunk_id for claim in claims for chunk_id in claim.supporting_chunk_ids}
-    said = case.conversation_texts.items()
+    said = case.other_texts.items()
     texts |= {chunk_id: text for chunk_id, text in said if chunk_id in rested_on}
     spans: dict[ChunkId, list[tuple[int, int, int]]] = {chunk_id: [] for chunk_id in texts}
     for number, claim in enumerate(claims):

@@ -549,6 +549,7 @@ def _redacted(case: RAGTestCase, redact: Redactor) -> tuple[RAGTestCase, Redacti
             "name": of(case.name, "question"),
             "query": of(case.query, "question"),
             "context": chunks(case.context),
+            "prompt_context": of(case.prompt_context, "chunk"),
             "history": history,
             # As long as what is before them in the redacted answer.
             "citations": [
@@ -570,7 +571,7 @@ def _redacted(case: RAGTestCase, redact: Redactor) -> tuple[RAGTestCase, Redacti
         what = f"returned a {error}" if isinstance(error, _NoTextError) else ""
         what = what or f"raised {type(error).__name__}"
         blank = {"name": "", "query": "", "context": [], "response": "", "expected_facts": []}
-        blank |= {"history": [], "citations": []}
+        blank |= {"prompt_context": "", "history": [], "citations": []}
         return (
             case.model_copy(update=blank | {"expected_answer": None}),
             RedactionError(f"redact_for_judge {what}: nothing was sent"),

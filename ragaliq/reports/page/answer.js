@@ -130,7 +130,7 @@ function certainty(claim) {
 }
 
 // This turn's context goes without saying.
-const RESTS_ON = { earlier_turn: "an earlier turn's context", user: "what the user said" };
+const RESTS_ON = { prompt: "the rest of the prompt", earlier_turn: "an earlier turn's context", user: "what the user said" };
 
 function claimReasons(claim) {
   const evidence = claim.evidence ? `${claim.evidence}${claim.verified ? "" : "  (not found in the context word for word)"}` : "";
