@@ -72,7 +72,6 @@ if TYPE_CHECKING:
     from ragaliq.judges.cascade import CascadeJudge
     from ragaliq.judges.chat_model import ChatModelJudge
     from ragaliq.judges.claude import DEFAULT_JUDGE_MODEL, ClaudeJudge
-    from ragaliq.judges.entailment import EntailmentJudge
     from ragaliq.judges.local import LocalJudge
     from ragaliq.judges.openai_compatible import OpenAICompatibleJudge
     from ragaliq.judges.resolve import JudgeSpec, resolve_judge
@@ -143,7 +142,6 @@ __all__ = [
     "ContradictionRateEvaluator",
     "CostEstimate",
     "DatasetError",
-    "EntailmentJudge",
     "Evaluation",
     "EvaluationRecord",
     "EvaluationResult",
@@ -254,7 +252,6 @@ _NAMES = {
     "ragaliq.judges.cascade": "CascadeJudge",
     "ragaliq.judges.chat_model": "ChatModelJudge",
     "ragaliq.judges.claude": "DEFAULT_JUDGE_MODEL ClaudeJudge",
-    "ragaliq.judges.entailment": "EntailmentJudge",
     "ragaliq.judges.local": "LocalJudge",
     "ragaliq.judges.openai_compatible": "OpenAICompatibleJudge",
     "ragaliq.judges.resolve": "JudgeSpec resolve_judge",

@@ -15,8 +15,8 @@ from ragaliq.evaluators.registry import EvaluatorSpec
 from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.calibration import CalibratedJudge
 from ragaliq.judges.cascade import CascadeJudge
-from ragaliq.judges.entailment import EntailmentJudge
 from ragaliq.judges.local import LocalJudge
+from ragaliq.judges.local.judge import WordingJudge
 from ragaliq.judges.prompted import PromptedJudge
 from ragaliq.judges.resolve import JudgeSpec, resolve_judge
 from ragaliq.judges.unsent import counts_costs
@@ -89,8 +89,8 @@ def _counting(judge: LLMJudge) -> LLMJudge:
         judge = judge.judge  # the curve changes verdicts and not what is asked
     if isinstance(judge, LocalJudge):
         return judge
-    if isinstance(judge, EntailmentJudge):
-        free = LocalJudge()  # stands in: the model itself would take its time, and costs nothing
+    if isinstance(judge, WordingJudge):
+        free = LocalJudge()  # a small model would take its time, and costs nothing
         free.name = judge.name
         return free
     if isinstance(judge, PromptedJudge):

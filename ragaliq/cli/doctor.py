@@ -20,6 +20,7 @@ from ragaliq.errors import ConfigurationError, RagaliqError
 from ragaliq.evaluators import FaithfulnessEvaluator
 from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.calibration import Calibration
+from ragaliq.judges.resolve import ENV_MODELS
 from ragaliq.scoring.settings import (
     ENV_CALIBRATION,
     chosen_judge,
@@ -160,8 +161,6 @@ PREFIX = "RAGALIQ_"
 
 def known_variables() -> frozenset[str]:
     """Every variable of ours that is read."""
-    from ragaliq.judges.entailment.loading import ENV_MODELS  # no other command needs its modules
-
     return settings_variables() | {
         ENV_BROKER_URL,
         ENV_HEARTBEAT,

@@ -27,7 +27,13 @@ from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.evaluators import get_evaluator
 from ragaliq.evaluators.metrics import ClaimEvaluator
 from ragaliq.judges.base import LLMJudge
-from ragaliq.judges.resolve import assembled, named_judges, shown_name, stage_names
+from ragaliq.judges.resolve import (
+    assembled,
+    entailment_judge,
+    named_judges,
+    shown_name,
+    stage_names,
+)
 
 
 class PolicyName(StrEnum):
@@ -385,11 +391,10 @@ def _plain_judge(name: str, model: str | None, base_url: str | None, *, is_asked
             "ragaliq evaluate sqlite:///runs.db --pending"
         )
     if name.startswith("entailment:"):
-        from ragaliq.judges.entailment import EntailmentJudge
-
-        if base_url is not None and "@" not in name:
-            name = f"{name}@{base_url}"
-        return EntailmentJudge.named(name, path=model)
+        if base_url is not None:
+            raise ConfigurationError("--base-url goes with --judge openai")
+        named: LLMJudge = entailment_judge().named(name, path=model)
+        return named
     if name not in _NAMES:
         raise ConfigurationError(
             f"no judge {shown_name(name)}{did_you_mean(name, _NAMES)}; use {', '.join(_NAMES)}, "
@@ -406,9 +411,8 @@ def _plain_judge(name: str, model: str | None, base_url: str | None, *, is_asked
     if name == "entailment":
         if model is None:
             raise ConfigurationError("--judge entailment needs --model: a folder or an .onnx file")
-        from ragaliq.judges.entailment import EntailmentJudge
-
-        return EntailmentJudge(model)
+        own: LLMJudge = entailment_judge()(model)
+        return own
     if name == "local" and model is not None:
         raise ConfigurationError("--model goes with --judge claude, openai or entailment")
     if name == "claude" and not is_asked:

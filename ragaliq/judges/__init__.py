@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from ragaliq.judges.cascade import CascadeJudge, StageAgreement
     from ragaliq.judges.chat_model import ChatModelJudge
     from ragaliq.judges.claude import DEFAULT_JUDGE_MODEL, ClaudeJudge
-    from ragaliq.judges.entailment import EntailmentJudge
     from ragaliq.judges.local import LocalJudge
     from ragaliq.judges.openai_compatible import OpenAICompatibleJudge
     from ragaliq.judges.parsing import parse_json_reply, parse_verdicts
@@ -32,7 +31,6 @@ __all__ = [
     "ClaimVerdict",
     "ClaimsResult",
     "ClaudeJudge",
-    "EntailmentJudge",
     "JudgeResult",
     "LLMJudge",
     "LocalJudge",
@@ -48,7 +46,6 @@ _LAZY = {
     "CascadeJudge": "ragaliq.judges.cascade",
     "ChatModelJudge": "ragaliq.judges.chat_model",
     "ClaudeJudge": "ragaliq.judges.claude",
-    "EntailmentJudge": "ragaliq.judges.entailment",
     "LocalJudge": "ragaliq.judges.local",
     "OpenAICompatibleJudge": "ragaliq.judges.openai_compatible",
     "StageAgreement": "ragaliq.judges.cascade",

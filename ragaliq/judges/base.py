@@ -186,6 +186,14 @@ class LLMJudge(ABC):
         """Changes when the judge may decide otherwise: with its parameters, prompts or model."""
         return digest_of(type(self).__qualname__, self.name, self.model or "")
 
+    @property
+    def plan(self) -> dict[str, Any] | None:
+        """How another process makes the same judge, as plain data; None where that is not known."""
+        return None
+
+    def unload(self) -> None:  # noqa: B027 - a judge without a model has nothing to free
+        """Free the memory of a model that another process now holds."""
+
     async def aclose(self) -> None:  # noqa: B027 - a judge without connections need not care
         """Release what the judge holds for the running event loop, such as connections."""
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ragaliq.core.checks import did_you_mean
 from ragaliq.errors import ConfigurationError
@@ -59,9 +60,7 @@ def named_judges(judge: JudgeSpec | str, *, model: str | None = None) -> list[LL
 
             judges.append(ClaudeJudge(model or DEFAULT_JUDGE_MODEL))
         elif isinstance(name, str) and name.startswith("entailment:"):
-            from ragaliq.judges.entailment import EntailmentJudge
-
-            judges.append(EntailmentJudge.named(name))
+            judges.append(entailment_judge().named(name))
         else:
             what = type(name).__name__
             if isinstance(name, str):
@@ -72,6 +71,15 @@ def named_judges(judge: JudgeSpec | str, *, model: str | None = None) -> list[LL
                 "LLMJudge"
             )
     return judges
+
+
+ENV_MODELS = "RAGALIQ_MODELS"
+"""A folder with a folder for each preset of `entailment:NAME`, for those named without a path."""
+
+
+def entailment_judge() -> Any:
+    """The class of small judges, loaded by its name: nothing here imports their annex."""
+    return import_module("ragaliq.judges.small").EntailmentJudge
 
 
 def assembled(judges: Sequence[LLMJudge], calibration: CalibrationSpec | None) -> LLMJudge:

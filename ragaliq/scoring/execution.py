@@ -44,7 +44,7 @@ from ragaliq.errors import (
 from ragaliq.evaluators.citations import DOCUMENT_NAMES
 from ragaliq.evaluators.registry import get_evaluator, list_evaluators
 from ragaliq.judges.base import LLMJudge
-from ragaliq.judges.resolve import resolve_judge
+from ragaliq.judges.resolve import entailment_judge, resolve_judge
 
 logger = logging.getLogger(__name__)
 
@@ -550,17 +550,14 @@ class Channel:
 def obstacle(judge: LLMJudge, evaluators: Sequence[Evaluator]) -> str | None:
     """What of judge and evaluators cannot be written as plain data, in words; None for nothing."""
     from ragaliq.judges.calibration import CalibratedJudge
-    from ragaliq.judges.entailment import EntailmentJudge
     from ragaliq.judges.local import LocalJudge
 
     screen = judge.judge if type(judge) is CalibratedJudge else judge
-    if type(screen) is EntailmentJudge:
-        if screen.plan is None:
-            return "the small judge is a function, or asks a server"
-    elif type(screen) is not LocalJudge:
-        return f"the judge is a {type(screen).__name__}, not the embedded judge"
-    elif screen.embed:
-        return "the embedded judge was given an embedding function"
+    if type(screen) is LocalJudge:
+        if screen.embed:
+            return "the embedded judge was given an embedding function"
+    elif not isinstance(screen.plan, dict):
+        return f"the judge is a {type(screen).__name__} that cannot be written as plain data"
     for evaluator in evaluators:
         kind = type(evaluator)
         registered = kind.name in list_evaluators() and get_evaluator(kind.name) is kind
@@ -579,13 +576,10 @@ def _settings(kind: type[Evaluator]) -> list[str]:
 def write_plan(evaluators: Sequence[Evaluator], judge: LLMJudge) -> Message:
     """The judge and these evaluators as plain data; `obstacle` must have found none."""
     from ragaliq.judges.calibration import CalibratedJudge
-    from ragaliq.judges.entailment import EntailmentJudge
 
     screen = judge.judge if isinstance(judge, CalibratedJudge) else judge
-    small = None
-    if isinstance(screen, EntailmentJudge):
-        small = screen.plan
-        screen.unload()  # one process has the model in its memory, not two
+    small = screen.plan
+    screen.unload()  # one process has the model in its memory, not two
     rows = []
     for evaluator in evaluators:
         settings = {name: getattr(evaluator, name) for name in _settings(type(evaluator))}
@@ -613,9 +607,7 @@ def read_plan(plan: Message) -> tuple[LLMJudge, dict[str, Evaluator]]:
         evaluators[row["name"]] = get_evaluator(row["name"])(**settings)
     judge = plan["judge"]
     if isinstance(judge, dict):
-        from ragaliq.judges.entailment import EntailmentJudge
-
-        judge = EntailmentJudge(**judge)
+        judge = entailment_judge()(**judge)
     return resolve_judge(judge, calibration=calibration), evaluators
 
 

@@ -13,12 +13,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from ragaliq import EntailmentJudge
+from ragaliq.judges.small import EntailmentJudge
 
 # What the published models are: family, then width, layers, heads, inner width, words.
 MODELS = {
-    "tinylettuce-17m": ("modernbert", 256, 7, 4, 384, 50_368),
-    "lettucedetect-base": ("modernbert", 768, 22, 12, 1152, 50_368),
     "minicheck-roberta": ("roberta", 1024, 24, 16, 4096, 50_265),
     "factcg": ("deberta", 1024, 24, 16, 4096, 128_100),
 }
@@ -51,10 +49,7 @@ def build(name: str, folder: Path) -> None:
         "intermediate_size": inner,
         "pad_token_id": 0,
     }
-    if family == "modernbert":
-        ids = {"cls_token_id": 2, "sep_token_id": 3, "bos_token_id": 2, "eos_token_id": 3}
-        model = tf.ModernBertForTokenClassification(tf.ModernBertConfig(**common, **ids))
-    elif family == "roberta":
+    if family == "roberta":
         model = tf.RobertaForSequenceClassification(
             tf.RobertaConfig(**common, max_position_embeddings=514)
         )
@@ -72,7 +67,7 @@ def build(name: str, folder: Path) -> None:
         )
         model = tf.DebertaV2ForSequenceClassification(config)
     model.save_pretrained(folder)
-    if family == "modernbert":
+    if family == "roberta":
         export(folder)
 
 
@@ -86,7 +81,7 @@ def export(folder: Path) -> None:
     class Logits(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            kind = tf.AutoModelForTokenClassification
+            kind = tf.AutoModelForSequenceClassification
             self.model = kind.from_pretrained(folder, attn_implementation="eager").eval()
 
         def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
@@ -103,7 +98,7 @@ def export(folder: Path) -> None:
         str(folder / "onnx" / "model.onnx"),
         input_names=names[:2],
         output_names=names[2:],
-        dynamic_axes={name: {0: "batch", 1: "tokens"} for name in names},
+        dynamic_axes={name: {0: "batch", 1: "tokens"} for name in names[:2]},
         opset_version=18,
         dynamo=False,
     )
@@ -129,7 +124,7 @@ def main() -> None:
             folder = f"{parent}/model"
             Path(folder).mkdir()
             steps = [["build", name, folder], ["measure", name, folder]]
-            if MODELS[name][0] == "modernbert":
+            if MODELS[name][0] == "roberta":
                 steps.append(["measure", name, f"{folder}-onnx"])
             for step in steps:
                 done = subprocess.run(

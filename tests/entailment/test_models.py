@@ -2,7 +2,9 @@
 
 import pytest
 
-from ragaliq import ConfigurationError, EntailmentJudge
+from ragaliq import ConfigurationError
+from ragaliq.judges.small import EntailmentJudge
+from tiny_models import lookup_onnx
 
 pytestmark = pytest.mark.entailment
 
@@ -97,6 +99,13 @@ def test_an_onnx_file_wants_its_labels_and_a_pair_of_texts(onnx_file, tmp_path):
     file.write_bytes(b"no model")
     with pytest.raises(ConfigurationError, match="cannot be loaded as an ONNX model"):
         EntailmentJudge(file, labels=labels)
+
+
+def test_an_onnx_file_that_classifies_tokens_is_refused(tokenizer, tmp_path):
+    rows = {None: (4, 0), "never": (0, 4)}
+    file = lookup_onnx(tmp_path / "tokens", tokenizer, rows, of_text=False)
+    with pytest.raises(ConfigurationError, match="not a classifier of whole texts"):
+        EntailmentJudge(file, labels=("SUPPORTED", "NOT_ENOUGH_INFO"))
 
 
 def test_an_onnx_file_with_other_inputs_is_refused(onnx_file):

@@ -4,20 +4,17 @@ import json
 
 import pytest
 
-from ragaliq import ConfigurationError, EntailmentJudge, Monitor, RAGTestCase, evaluate
-from tiny_models import lookup_onnx, word_tokenizer
+from ragaliq import ConfigurationError, Monitor, RAGTestCase, evaluate
+from ragaliq.judges.small import EntailmentJudge
+from tiny_models import word_tokenizer
 
 pytestmark = pytest.mark.entailment
 
 CONTEXT = ["The lamp is made of gold. It is never in Graz."]
 CLAIM = "The lamp is in the shop."
 WORDS = (
-    "gold never lamp the is of made shop in graz it refund word predict choose your answer based "
-    "on paragraph above can we conclude that options yes no i think determine if hypothesis true "
-    "given premise briefly following question bear mind response should be strictly passages "
-    "passage case do not contain necessary information to please reply with unable output "
-    "summarize text a "
-    '. : ? " - , 1 2'
+    "gold never lamp the is of made shop in graz it refund word choose your answer based on "
+    'paragraph above can we conclude that options yes no i think . : ? " - ,'
 ).split()
 
 
@@ -26,8 +23,7 @@ def tokenizer(style):
 
 
 def sizes(style):
-    words = 300 if style == "t5" else len(WORDS) + 4
-    return {"vocab_size": words, "pad_token_id": 1 if style == "roberta" else 0}
+    return {"vocab_size": len(WORDS) + 4, "pad_token_id": 1 if style == "roberta" else 0}
 
 
 def small(style, **settings):
@@ -43,7 +39,7 @@ def small(style, **settings):
 
 
 @pytest.fixture
-def make(tmp_path):  # noqa: PLR0915 - a branch for each architecture
+def make(tmp_path):
     """Makes a folder with a model of random weights; returns it with the model and tokenizer."""
 
     def build(kind, **settings):
@@ -51,22 +47,11 @@ def make(tmp_path):  # noqa: PLR0915 - a branch for each architecture
         import transformers as tf
 
         torch.manual_seed(7)
-        style = {"roberta": "roberta", "alignscore": "roberta", "t5": "t5", "hhem": "t5"}.get(
-            kind, "bert"
-        )
+        style = "roberta" if kind == "roberta" else "bert"
         folder = tmp_path / f"model-{kind}"
         folder.mkdir(exist_ok=True)
         words = tokenizer(style)
         words.save(str(folder / "tokenizer.json"))
-        t5 = {
-            "d_model": 16,
-            "d_kv": 8,
-            "d_ff": 16,
-            "num_layers": 2,
-            "num_heads": 2,
-            "feed_forward_proj": "gated-gelu",
-            **sizes("t5"),
-        }
         if kind == "deberta":
             model = tf.DebertaV2ForSequenceClassification(
                 tf.DebertaV2Config(
@@ -86,50 +71,8 @@ def make(tmp_path):  # noqa: PLR0915 - a branch for each architecture
             model = tf.BertModel(tf.BertConfig(**small(style)))
         elif kind == "bert":
             model = tf.BertForSequenceClassification(tf.BertConfig(**small(style), **settings))
-        elif kind == "tokens":
-            model = tf.ModernBertForTokenClassification(
-                tf.ModernBertConfig(
-                    **small(style, max_position_embeddings=400),
-                    global_attn_every_n_layers=1,
-                    cls_token_id=2,
-                    sep_token_id=3,
-                    bos_token_id=2,
-                    eos_token_id=3,
-                    **settings,
-                )
-            )
-            model.classifier.weight.data.normal_(0, 3)
-        elif kind == "t5":
-            model = tf.T5ForConditionalGeneration(tf.T5Config(**t5, tie_word_embeddings=False))
-            model.lm_head.weight.data.normal_(0, 2)
-        elif kind == "hhem":
-            model = tf.T5ForTokenClassification(tf.T5Config(**t5, num_labels=2))
-            model.classifier.weight.data.normal_(0, 3)
-            from safetensors.torch import save_file
-
-            state = {f"t5.{name}": values.clone() for name, values in model.state_dict().items()}
-            save_file(state, folder / "model.safetensors")
-            prompt = (
-                "<pad> Determine if the hypothesis is true given the premise?\n\n"
-                "Premise: {text1}\n\nHypothesis: {text2}"
-            )
-            config = {"model_type": "HHEMv2Config", "prompt": settings.get("prompt", prompt)}
-            (folder / "config.json").write_text(json.dumps(config))
-        elif kind == "alignscore":
-            base = tf.RobertaModel(tf.RobertaConfig(**small(style)), add_pooling_layer=True)
-            layer = torch.nn.Linear(16, 3)
-            layer.weight.data.normal_(0, 4)
-            base.tri_layer = layer
-            model = base
-            base.config.architectures = ["RobertaForMaskedLM"]
-            base.config.save_pretrained(folder)
-            state = {f"base_model.{n}": v for n, v in base.state_dict().items() if "tri" not in n}
-            state |= {f"tri_layer.{n}": v for n, v in layer.state_dict().items()}
-            state["mlm_head.bias"] = torch.zeros(3)
-            torch.save({"state_dict": state, "epoch": 3}, folder / "AlignScore-base.ckpt")
         model.eval()
-        if kind not in ("hhem", "alignscore"):
-            model.save_pretrained(folder)
+        model.save_pretrained(folder)
         return folder, model, words
 
     return build
@@ -166,26 +109,6 @@ def minicheck_roberta(model, words, doc, claim):
     return chances(model(**ids_of(words, f"{doc}</s>{claim}")).logits[0])[1]
 
 
-def minicheck_t5(model, words, doc, claim):
-    import torch
-
-    asked = ids_of(words, "predict: " + f"{doc}</s>{claim}")
-    first = torch.zeros((1, 1), dtype=torch.long)
-    return chances(model(**asked, decoder_input_ids=first).logits[0, 0, [3, 209]])[1]
-
-
-def hhem(model, words, doc, claim):
-    text = (
-        "<pad> Determine if the hypothesis is true given the premise?\n\n"
-        f"Premise: {doc}\n\nHypothesis: {claim}"
-    )
-    return chances(model(**ids_of(words, text)).logits[0, 0])[1]
-
-
-def alignscore(model, words, doc, claim):
-    return chances(model.tri_layer(model(**ids_of(words, doc, claim)).pooler_output[0]))[0]
-
-
 def nli(index):
     def published(model, words, doc, claim):
         return chances(model(**ids_of(words, doc, claim)).logits[0])[index]
@@ -193,26 +116,13 @@ def nli(index):
     return published
 
 
-def lettuce(model, words, doc, claim):
-    prompt = f"Summarize the following text:\npassage 1: {doc}\noutput:"
-    read = words.encode(prompt, claim)
-    rows = chances(model(**ids_of(words, prompt, claim)).logits[0])
-    pairs = zip(read.sequence_ids, rows, strict=True)
-    return 1.0 - max(row[1] for sequence, row in pairs if sequence == 1)
-
-
 THREE = {"num_labels": 3}
 PUBLISHED = {
     "factcg": ("deberta", {}, factcg),
     "minicheck-deberta": ("deberta", {}, minicheck_deberta),
     "minicheck-roberta": ("roberta", {}, minicheck_roberta),
-    "minicheck-flan-t5": ("t5", {}, minicheck_t5),
-    "hhem-2.1-open": ("hhem", {}, hhem),
-    "alignscore": ("alignscore", {}, alignscore),
     "nli-deberta": ("deberta", THREE, nli(1)),
     "nli-mnli-fever-anli": ("deberta", THREE, nli(0)),
-    "lettucedetect-base": ("tokens", {}, lettuce),
-    "tinylettuce-17m": ("tokens", {}, lettuce),
 }
 
 
@@ -237,7 +147,7 @@ async def test_the_chance_is_what_the_authors_own_code_computes(make, name, clai
     assert (verdict.verdict == "SUPPORTED") == (expected >= 0.5)
 
 
-@pytest.mark.parametrize("name", ["factcg", "minicheck-roberta", "minicheck-flan-t5", "alignscore"])
+@pytest.mark.parametrize("name", ["factcg", "minicheck-roberta"])
 async def test_control_words_in_texts_stay_text(make, name):
     kind, settings, _ = PUBLISHED[name]
     folder, _, _words = make(kind, **settings)
@@ -250,16 +160,9 @@ async def test_control_words_in_texts_stay_text(make, name):
 @pytest.mark.parametrize(
     ("name", "kind", "settings", "says"),
     [
-        (None, "t5", {}, "T5ForConditionalGeneration, not a classifier"),
         (None, "bert-base", {}, "BertModel, not a classifier"),
-        (None, "tokens", {}, "ModernBertForTokenClassification, not a classifier"),
         ("factcg", "bert", {}, "BertForSequenceClassification, and factcg is a DebertaV2"),
         ("factcg", "deberta", THREE, "3 outputs, and factcg has 2"),
-        ("minicheck-flan-t5", "roberta", {}, "minicheck-flan-t5 is a T5ForConditionalGeneration"),
-        ("lettucedetect-base", "deberta", {}, "is a ModernBertForTokenClassification"),
-        ("hhem-2.1-open", "t5", {}, "its weights lack"),
-        ("hhem-2.1-open", "hhem", {"prompt": "Is it?"}, "another prompt"),
-        ("alignscore", "roberta", {}, "RobertaForSequenceClassification, and alignscore is a"),
         (
             "nli-deberta",
             "deberta",
@@ -274,19 +177,14 @@ def test_another_architecture_is_refused_by_name(make, name, kind, settings, say
         EntailmentJudge(name, path=folder) if name else EntailmentJudge(folder)
 
 
-@pytest.mark.parametrize(("name", "kind"), [(None, "bert-base"), ("lettucedetect-base", "tokens")])
-def test_a_head_that_would_be_random_is_refused(make, name, kind):
-    folder, model, _ = make(kind)
+def test_a_head_that_would_be_random_is_refused(make):
+    folder, _, _ = make("bert-base")
     config = json.loads((folder / "config.json").read_text())
-    if name is None:
-        config["architectures"] = ["BertForSequenceClassification"]
-        config["id2label"] = {"0": "contradiction", "1": "entailment"}
-    else:
-        model.model.save_pretrained(folder)
-        config["architectures"] = ["ModernBertForTokenClassification"]
+    config["architectures"] = ["BertForSequenceClassification"]
+    config["id2label"] = {"0": "contradiction", "1": "entailment"}
     (folder / "config.json").write_text(json.dumps(config))
     with pytest.raises(ConfigurationError, match=r"lacks weights .*classifier.*would be random"):
-        EntailmentJudge(name, path=folder) if name else EntailmentJudge(folder)
+        EntailmentJudge(folder)
 
 
 def test_a_tokenizer_of_another_model_is_refused(make):
@@ -340,52 +238,6 @@ async def test_settings_for_speed_leave_the_chance_about_as_it_is(make, settings
     assert await support(fast, CLAIM, CONTEXT) == pytest.approx(expected, abs=0.05)
     with pytest.raises(ConfigurationError, match="no dtype"):
         EntailmentJudge("factcg", path=folder, dtype="float99")
-
-
-@pytest.fixture
-def token_onnx(tmp_path):
-    """A token classifier as an ONNX file: the word "never" is unsupported wherever it stands."""
-    rows = {None: (4, 0), "never": (0, 4)}
-    return lookup_onnx(tmp_path / "lettuce", tokenizer("bert"), rows, of_text=False).parent
-
-
-async def test_a_whole_answer_is_read_once_and_its_ranges_are_mapped_onto_claims(
-    token_onnx, monkeypatch
-):
-    import onnxruntime
-
-    judge = EntailmentJudge("tinylettuce-17m", path=token_onnx)  # the ONNX file, without torch
-    inputs = []
-    run = onnxruntime.InferenceSession.run
-    monkeypatch.setattr(
-        onnxruntime.InferenceSession,
-        "run",
-        lambda self, names, feed: inputs.append(feed["input_ids"]) or run(self, names, feed),
-    )
-    answer = "The lamp is in the shop. The lamp is never made of gold."
-    chunks = ["The shop is in Graz.", "The lamp is made of gold."]
-    reply = await judge.grade_statements("Is it gold?", answer, chunks)
-    first, second = reply.verdicts
-    assert (first.verdict, second.verdict) == ("SUPPORTED", "NOT_ENOUGH_INFO")
-    assert second.confidence == pytest.approx(0.982, abs=0.001)
-    assert '"never"' in second.reason
-    assert second.supporting_chunk_ids == []
-    assert len(inputs) == 1
-    prompt = (
-        "Briefly answer the following question:\nIs it gold?\nBear in mind that your response "
-        "should be strictly based on the following 2 passages:\npassage 1: The shop is in Graz.\n"
-        "passage 2: The lamp is made of gold.\nIn case the passages do not contain the necessary "
-        'information to answer the question, please reply with: "Unable to answer based on given '
-        'passages."\noutput:'
-    )
-    assert inputs[0].tolist() == [tokenizer("bert").encode(prompt, answer).ids]
-
-
-async def test_an_onnx_file_of_another_kind_is_refused(token_onnx):
-    with pytest.raises(ConfigurationError, match=r"is a token classifier .* use the preset"):
-        EntailmentJudge("factcg", path=token_onnx)
-    with pytest.raises(ConfigurationError, match="not read from an ONNX file"):
-        EntailmentJudge("minicheck-flan-t5", path=token_onnx / "model.onnx")
 
 
 def test_a_monitor_judges_in_a_process_of_its_own(make):

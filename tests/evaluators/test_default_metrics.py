@@ -7,7 +7,6 @@ import pytest
 
 from ragaliq import (
     CascadeJudge,
-    EntailmentJudge,
     LLMJudge,
     LocalJudge,
     Monitor,
@@ -20,6 +19,7 @@ from ragaliq import (
     score_batch_schema,
 )
 from ragaliq.evaluators import metrics, resolve_evaluators
+from ragaliq.judges.small import EntailmentJudge
 from ragaliq.scoring.scorer import Scorer
 from ragaliq.testing import PlainScriptedJudge, ScriptedJudge
 from ragaliq.worker.runs_file import RunsFile, evaluate_pending

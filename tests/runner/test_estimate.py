@@ -5,13 +5,13 @@ from ragaliq import (
     CascadeJudge,
     ClaudeJudge,
     ConfigurationError,
-    EntailmentJudge,
     LocalJudge,
     RAGTestCase,
     estimate,
     evaluate,
 )
 from ragaliq.judges.calibration import fit_calibration
+from ragaliq.judges.small import EntailmentJudge
 from ragaliq.testing import PlainScriptedJudge
 
 LAMP = "The Aurora lamp weighs 310 grams. Its battery lasts twelve hours on the low setting. " * 8

@@ -3,12 +3,10 @@
 SPECIAL = {
     "bert": ["[PAD]", "[UNK]", "[CLS]", "[SEP]"],
     "roberta": ["<s>", "<pad>", "</s>", "<unk>"],
-    "t5": ["<pad>", "</s>", "<unk>"],
 }
 FORMS = {
     "bert": ("[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1"),
     "roberta": ("<s> $A </s>", "<s> $A </s> </s> $B </s>"),
-    "t5": ("$A </s>", "$A </s> $B </s>"),
 }
 
 

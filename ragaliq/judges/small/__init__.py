@@ -1,6 +1,6 @@
 """Small models as judges: named presets, any Hugging Face or ONNX classifier, or any function."""
 
-from ragaliq.judges.entailment.judge import EntailmentJudge
-from ragaliq.judges.entailment.presets import PRESETS, Preset
+from ragaliq.judges.small.judge import EntailmentJudge
+from ragaliq.judges.small.presets import PRESETS, Preset
 
 __all__ = ["PRESETS", "EntailmentJudge", "Preset"]

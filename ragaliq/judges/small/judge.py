@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import math
 import re
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from ragaliq.core.checks import require_positive
 from ragaliq.core.results import JudgeUsage, Verdict
 from ragaliq.errors import ConfigurationError, JudgeAPIError, JudgeError
-from ragaliq.judges.base import ClaimVerdict, VerdictsResult, digest_of, spent_before
-from ragaliq.judges.entailment.loading import ModelChoice
-from ragaliq.judges.entailment.models import ClaimScorer, Pair, Support, TokenScorer
-from ragaliq.judges.entailment.presets import PRESETS, Preset, passages_prompt
+from ragaliq.judges.base import ClaimVerdict, VerdictsResult, digest_of
 from ragaliq.judges.language.sentences import split_sentences
 from ragaliq.judges.local.judge import WordingJudge
-
-_LOG = logging.getLogger(__name__)
+from ragaliq.judges.small.loading import ModelChoice
+from ragaliq.judges.small.models import ClaimScorer, Pair, Support
+from ragaliq.judges.small.presets import PRESETS, Preset, other_kind
 
 
 class EntailmentJudge(WordingJudge):
@@ -35,17 +31,14 @@ class EntailmentJudge(WordingJudge):
     a model says nothing about a question.
 
     Needs `pip install 'ragaliq[entailment]'`, or `ragaliq[entailment-onnx]` for ONNX files only; a
-    served model needs neither.
+    function needs neither.
 
     Args:
-        model: The name of a preset (`ragaliq.judges.entailment.PRESETS`), a folder with a Hugging
+        model: The name of a preset (`ragaliq.judges.small.PRESETS`), a folder with a Hugging
             Face classifier, an `.onnx` file, a repository on the hub, or a function from (context,
             claim) pairs to chances of support.
         path: Of a preset: its folder, `.onnx` file, or repository; by default the folder of its
             name in `RAGALIQ_MODELS`.
-        base_url: Of a served preset: the server, such as `http://localhost:8000/v1`.
-        served_as: The model's name on that server; by default its repository.
-        api_key: The server's key; by default none is sent.
         labels: A verdict for each of the model's outputs, in order; by default as the preset or the
             model's configuration names them, and refused where that says nothing.
         device: Such as `cpu` or `cuda`; by default the best one there is. On the CPU a folder's
@@ -71,9 +64,6 @@ class EntailmentJudge(WordingJudge):
         model: str | Path | Callable[[list[Pair]], Sequence[float]],
         *,
         path: str | Path | None = None,
-        base_url: str | None = None,
-        served_as: str | None = None,
-        api_key: str | None = None,
         labels: Sequence[str] | None = None,
         device: str | None = None,
         dtype: str | None = None,
@@ -94,9 +84,6 @@ class EntailmentJudge(WordingJudge):
         self._choice = ModelChoice(
             model=str(model) if isinstance(model, Path) else model,
             path=None if path is None else str(path),
-            base_url=base_url,
-            served_as=served_as,
-            api_key=api_key,
             labels=labels if labels is None or isinstance(labels, str) else list(labels),
             device=device,
             dtype=dtype,
@@ -107,14 +94,11 @@ class EntailmentJudge(WordingJudge):
         )
         self._held: ClaimScorer | None
         self._preset, self._held = self._choice.load()
-        if not self._preset.is_commercial:
-            _LOG.warning("%s: %s", self._preset.name, self._preset.licence)
         self.model = self._scorer.name
         self.threshold = threshold or self._preset.threshold
         self._fingerprint = ""
-        # Tokenizers and sessions are not made for two threads at once; a server is.
-        is_served = self._preset.head == "served"
-        self._lock: Any = nullcontext() if is_served else threading.Lock()
+        # Tokenizers and sessions are not made for two threads at once.
+        self._lock = threading.Lock()
 
     @property
     def _scorer(self) -> ClaimScorer:
@@ -126,9 +110,9 @@ class EntailmentJudge(WordingJudge):
     def plan(self) -> dict[str, Any] | None:
         """How another process makes the same judge, as plain data.
 
-        None for a function, which is no data, and for a server, which needs no process.
+        None for a function and for a subclass, which are no data.
         """
-        if callable(self._choice.model) or self._choice.base_url is not None:
+        if callable(self._choice.model) or type(self) is not EntailmentJudge:
             return None
         return {**self._choice._asdict(), "threshold": self.threshold}
 
@@ -142,8 +126,7 @@ class EntailmentJudge(WordingJudge):
     def named(cls, spec: str, *, path: str | Path | None = None) -> Self:
         """The judge that `entailment:NAME` or `entailment:NAME@WHERE` names.
 
-        WHERE is the folder or file of a preset, or the address of the server of a served one. In
-        the place of a preset's name a folder may stand.
+        WHERE is the folder or file of a preset. A folder may be given instead of a preset's name.
 
         Raises:
             ConfigurationError: There is no such preset, or it cannot be loaded.
@@ -152,11 +135,9 @@ class EntailmentJudge(WordingJudge):
         if name not in PRESETS:
             if Path(name).exists() and not where and path is None:
                 return cls(name)
-            raise ConfigurationError(
-                f"there is no small judge {name!r}; use one of {', '.join(PRESETS)}, or a folder"
-            )
-        if PRESETS[name].head == "served":
-            return cls(name, base_url=where or None)
+            kind = other_kind(name)
+            found = f"{name} {kind}" if kind else f"there is no small judge {name!r}"
+            raise ConfigurationError(f"{found}; use one of {', '.join(PRESETS)}, or a folder")
         return cls(name, path=where or path)
 
     def fingerprint(self) -> str:
@@ -172,30 +153,13 @@ class EntailmentJudge(WordingJudge):
         # Off the event loop: a batch takes a second on a CPU, in which nothing else would run.
         return await asyncio.to_thread(self._decide, claims, context)
 
-    async def grade_statements(
-        self, query: str, response: str, context: Sequence[str]
-    ) -> VerdictsResult:
-        """Find the answer's claims and decide them."""
-        found = await self.extract_statements(query, response)
-        reply = await asyncio.to_thread(self._decide, found.claims, context, query, response)
-        return self._graded(found, reply)
-
-    def _decide(
-        self,
-        claims: Sequence[str],
-        context: Sequence[str],
-        question: str = "",
-        answer: str = "",
-    ) -> VerdictsResult:
+    def _decide(self, claims: Sequence[str], context: Sequence[str]) -> VerdictsResult:
         if not any(chunk.strip() for chunk in context):
             reason = "The context is empty."
             empty = [_verdict(i, "NOT_ENOUGH_INFO", 1.0, reason) for i in range(len(claims))]
             return VerdictsResult(verdicts=empty, usage=_FREE)
         try:
             with self._lock:
-                if isinstance(self._scorer, TokenScorer):
-                    reader = _AnswerReader(self._scorer, context, self.threshold, question)
-                    return VerdictsResult(verdicts=reader.decide(claims, answer), usage=_FREE)
                 return _decide_pairs(self._scorer, self._preset, claims, context, self.threshold)
         except JudgeError:
             raise
@@ -209,15 +173,12 @@ class EntailmentJudge(WordingJudge):
 _FREE = JudgeUsage()
 
 
-def _verdict(
-    index: int, verdict: Verdict, confidence: float, reason: str, chunks: Sequence[int] = ()
-) -> ClaimVerdict:
+def _verdict(index: int, verdict: Verdict, confidence: float, reason: str) -> ClaimVerdict:
     return ClaimVerdict(
         index=index,
         verdict=verdict,
         confidence=confidence,
         reason=reason,
-        supporting_chunk_ids=list(chunks),
         usage=_FREE,
     )
 
@@ -318,15 +279,11 @@ def _decide_pairs(
 
     windows = cut(chunks)
     found: dict[tuple[int, int], Support] = {}
-    usage = _FREE
 
     def read(wanted: Sequence[tuple[int, int]]) -> None:
-        nonlocal usage
         if wanted:
-            with spent_before(usage):
-                scores = scorer.score([(windows[window].text, claims[i]) for i, window in wanted])
-            found.update(zip(wanted, scores.supports, strict=True))
-            usage += scores.usage
+            scores = scorer.score([(windows[window].text, claims[i]) for i, window in wanted])
+            found.update(zip(wanted, scores, strict=True))
 
     orders = {i: _ranked(claims[i], [window.text for window in windows]) for i in readable}
     read([(i, window) for i in readable for window in orders[i][:_READ_FIRST]])
@@ -357,10 +314,9 @@ def _decide_pairs(
         else:
             reason = f"Entailed with a chance of {support:.0%} at most."
             verdicts[i] = _verdict(i, "NOT_ENOUGH_INFO", doubt, reason)
-    is_served = preset.head == "served"
-    for i, chunk in _clearest_chunks(scorer, claims, chunks, cut, evidence, is_served=is_served):
+    for i, chunk in _clearest_chunks(scorer, claims, cut, chunks, evidence):
         verdicts[i] = verdicts[i].model_copy(update={"supporting_chunk_ids": [chunk]})
-    return VerdictsResult(verdicts=list(verdicts.values()), usage=usage)
+    return VerdictsResult(verdicts=list(verdicts.values()), usage=_FREE)
 
 
 def _windows(
@@ -382,19 +338,15 @@ def _windows(
 def _clearest_chunks(
     scorer: ClaimScorer,
     claims: Sequence[str],
-    chunks: Sequence[str],
     cut: Callable[[Sequence[str]], list[ContextWindow]],
+    chunks: Sequence[str],
     evidence: Sequence[tuple[int, ContextWindow, str]],
-    *,
-    is_served: bool,
 ) -> Iterator[tuple[int, int]]:
     """For each claim the chunk of its window that says it most clearly by itself."""
     asked: list[tuple[int, int, str, str]] = []
     for i, window, field in evidence:
         if len(window.chunks) == 1:
             yield i, window.chunks[0]
-        elif is_served:  # to ask about each chunk would be dear
-            yield i, window.chunks[_ranked(claims[i], [chunks[c] for c in window.chunks])[0]]
         else:
             asked += [
                 (i, chunk, part.text, field)
@@ -403,109 +355,10 @@ def _clearest_chunks(
             ]
     if not asked:
         return
-    scores = scorer.score([(text, claims[i]) for i, _, text, _ in asked]).supports
+    scores = scorer.score([(text, claims[i]) for i, _, text, _ in asked])
     best: dict[int, tuple[float, int]] = {}
     for (i, chunk, _, field), support in zip(asked, scores, strict=True):
         value = support.supported if field == "supported" else support.contradicted
         if i not in best or value > best[i][0]:
             best[i] = value, chunk
     yield from ((i, chunk) for i, (_, chunk) in best.items())
-
-
-# A whole answer at once: the parts that are unsupported, mapped onto its claims.
-
-
-class _AnswerReader:
-    """Decides the claims of an answer by a token classifier.
-
-    Where the passages do not fit into one prompt, the prompt that supports a claim most decides.
-    """
-
-    def __init__(
-        self, scorer: TokenScorer, chunks: Sequence[str], threshold: float, question: str
-    ) -> None:
-        self._scorer, self._chunks, self._threshold = scorer, chunks, threshold
-        self._question = question
-        self._limit = scorer.max_tokens or _UNLIMITED
-        self._frame = scorer.taken("") + scorer.count(passages_prompt([""], question))
-
-    def decide(self, claims: Sequence[str], answer: str) -> list[ClaimVerdict]:
-        """Decide the claims, but for those that are too long."""
-        room = (self._limit - self._frame - _LEAST_WINDOW) // 2
-        places = _places(claims, answer)
-        if places and self._scorer.count(answer) <= room:
-            return self._read(answer, dict(enumerate(places)))
-        verdicts = []
-        for group in self._groups(claims, room):
-            together = [claims[i] for i in group]
-            text = " ".join(together)
-            verdicts += self._read(text, dict(zip(group, _places(together, text), strict=True)))
-        return verdicts
-
-    def _groups(self, claims: Sequence[str], room: int) -> Iterator[list[int]]:
-        """The positions of claims that fit into one answer together."""
-        group: list[int] = []
-        for i, claim in enumerate(claims):
-            if self._scorer.count(claim) > room:
-                continue
-            if group and self._scorer.count(" ".join(claims[j] for j in [*group, i])) > room:
-                yield group
-                group = []
-            group.append(i)
-        if group:
-            yield group
-
-    def _read(self, answer: str, places: Mapping[int, tuple[int, int]]) -> list[ClaimVerdict]:
-        """Decide the claims whose places in the answer these are."""
-        prompts = self._prompts(self._limit - self._frame - self._scorer.count(answer))
-        read = self._scorer.unsupported(
-            [passages_prompt([text for _, text in each], self._question) for each in prompts],
-            answer,
-        )
-        verdicts = []
-        for i, (start, end) in places.items():
-            inside = [
-                [each for each in spans if each[0] < end and each[1] > start] for spans in read
-            ]
-            worst = [max((chance for _, _, chance in spans), default=0.0) for spans in inside]
-            best = min(range(len(worst)), key=worst.__getitem__)
-            support = round(1.0 - worst[best], _DIGITS)
-            if support >= self._threshold:
-                chunks = [chunk for chunk, _ in prompts[best]]
-                order = _ranked(answer[start:end], [self._chunks[chunk] for chunk in chunks])
-                reason = f"No part is unsupported with a chance above {worst[best]:.0%}."
-                verdicts.append(_verdict(i, "SUPPORTED", support, reason, [chunks[order[0]]]))
-                continue
-            bad = [each for each in inside[best] if 1.0 - each[2] < self._threshold]
-            part = answer[bad[0][0] : bad[-1][1]].strip()
-            reason = f'Unsupported with a chance of {worst[best]:.0%}: "{part}".'
-            doubt = round(worst[best], _DIGITS)
-            verdicts.append(_verdict(i, "NOT_ENOUGH_INFO", doubt, reason))
-        return verdicts
-
-    def _prompts(self, budget: int) -> list[list[tuple[int, str]]]:
-        """The passages, with their chunks' positions, in groups that fit; long ones are cut."""
-        groups: list[list[tuple[int, str]]] = []
-        used = budget
-        for position, chunk in enumerate(self._chunks):
-            for part in windows_of([chunk], self._scorer.count, budget=max(2, budget - 8)):
-                size = self._scorer.count(f"passage {position + 1}: {part.text}") + 1
-                if used + size > budget or not groups:
-                    groups.append([])
-                    used = 0
-                groups[-1].append((position, part.text))
-                used += size
-        return groups
-
-
-def _places(claims: Sequence[str], answer: str) -> list[tuple[int, int]]:
-    """Where each claim stands in the answer, in their order; nothing unless all do."""
-    places: list[tuple[int, int]] = []
-    at = 0
-    for claim in claims:
-        start = answer.find(claim, at)
-        if start < 0:
-            return []
-        at = start + len(claim)
-        places.append((start, at))
-    return places

@@ -9,7 +9,6 @@ import pytest
 
 from ragaliq import (
     ConfigurationError,
-    EntailmentJudge,
     FaithfulnessEvaluator,
     JudgeAPIError,
     JudgeResponseError,
@@ -17,6 +16,7 @@ from ragaliq import (
     ScoringPolicy,
     Status,
 )
+from ragaliq.judges.small import EntailmentJudge
 
 CHUNKS = ["The lamp weighs 3 kg.", "Refunds take five days.", "The shop is in Graz."]
 
@@ -144,14 +144,11 @@ async def test_windows_that_share_no_word_are_read_only_where_the_others_leave_i
         (contains, {"threshold": 1.0}, "threshold"),
         (contains, {"labels": ["SUPPORTED"]}, "not for a function"),
         (contains, {"threads": 0}, "threads"),
-        (contains, {"path": "x"}, "path and base_url go with a preset: factcg"),
+        (contains, {"path": "x"}, "path goes with a preset: factcg"),
         (7, {}, "got int"),
         ("", {}, "takes a preset"),
         ("nowhere/model", {}, r"no folder nowhere/model; .*download=True"),
         ("factcg", {}, "download yaxili96/FactCG"),
-        ("granite-guardian-3.3", {}, "start one with ibm-granite"),
-        ("paladin-mini", {"base_url": "localhost"}, r"an http\(s\) URL; check base_url="),
-        ("paladin-mini", {"base_url": "http://u:pw@host/v1"}, "must not hold a user name"),
     ],
 )
 def test_a_setting_that_is_wrong_is_named(model, settings, says):
@@ -168,3 +165,32 @@ def test_a_missing_extra_is_named_with_what_to_install(monkeypatch, tmp_path):
     file.write_bytes(b"")
     with pytest.raises(ConfigurationError, match=r"needs onnxruntime.*\[entailment-onnx\]"):
         EntailmentJudge(file)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("minicheck-flan-t5", "reads the first word of a T5"),
+        ("hhem-2.1-open", "reads the first token"),
+        ("vectara/hallucination_evaluation_model", "reads the first token"),
+        ("alignscore", "reads a layer of the authors' own"),
+        ("lettucedetect-base", "classifies tokens"),
+        ("tinylettuce-17m", "classifies tokens"),
+        ("granite-guardian-3.3", "is asked on a server"),
+        ("bespoke-minicheck-7b", "is asked on a server"),
+        ("paladin-mini", "is asked on a server"),
+    ],
+)
+def test_a_model_of_another_kind_is_refused_with_what_to_use(name, kind):
+    with pytest.raises(ConfigurationError, match=f"{kind}.* use one of factcg, .*a function"):
+        EntailmentJudge(name)
+    with pytest.raises(ConfigurationError, match=f"{kind}.*; use one of factcg, .*or a folder"):
+        EntailmentJudge.named(f"entailment:{name}")
+
+
+def test_a_subclass_is_not_made_anew_in_another_process():
+    class Careful(EntailmentJudge):
+        """Decides otherwise."""
+
+    assert Careful(contains).plan is None
+    assert EntailmentJudge(contains).plan is None

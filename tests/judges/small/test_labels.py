@@ -3,7 +3,7 @@
 import pytest
 
 from ragaliq import ConfigurationError
-from ragaliq.judges.entailment.models import labels_from_config, labels_from_user
+from ragaliq.judges.small.models import labels_from_config, labels_from_user
 
 S, C, N = "SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO"
 

@@ -12,23 +12,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ragaliq.errors import ConfigurationError
-from ragaliq.judges.entailment.models import (
+from ragaliq.judges.resolve import ENV_MODELS
+from ragaliq.judges.small.models import (
     ClaimScorer,
     FunctionScorer,
     ModelScorer,
     Run,
-    TokenScorer,
     labels_from_config,
     labels_from_user,
 )
-from ragaliq.judges.entailment.presets import PRESETS, Labels, Preset, preset_meant_by
+from ragaliq.judges.small.presets import PRESETS, Labels, Preset, other_kind, preset_meant_by
 
-ENV_MODELS = "RAGALIQ_MODELS"
-"""A folder with a folder for each preset, for judges that are named without a path."""
-
-_CLASSIFIER = Preset(
-    name="classifier", head="classifier", labels=None, licence="", figure="", source=""
-)
+_CLASSIFIER = Preset(name="classifier", labels=None)
 _CONFIG = "config.json"
 _ONNX = ("model.onnx", "onnx/model.onnx")
 _ROBERTAS = ("roberta", "xlm-roberta", "camembert", "mpnet", "longformer", "xlm-roberta-xl")
@@ -39,9 +34,6 @@ class ModelChoice(NamedTuple):
 
     model: Any
     path: str | None
-    base_url: str | None
-    served_as: str | None
-    api_key: str | None
     labels: Sequence[str] | None
     device: str | None
     dtype: str | None
@@ -59,9 +51,9 @@ class ModelChoice(NamedTuple):
         """
         model = self.model
         preset = PRESETS.get(model) if isinstance(model, str) else None
-        if preset is None and (self.path is not None or self.base_url is not None):
+        if preset is None and self.path is not None:
             raise ConfigurationError(
-                f"EntailmentJudge: path and base_url go with a preset: {', '.join(PRESETS)}"
+                f"EntailmentJudge: path goes with a preset: {', '.join(PRESETS)}"
             )
         if callable(model):
             if self.labels is not None or self.device is not None:
@@ -74,22 +66,6 @@ class ModelChoice(NamedTuple):
                 "EntailmentJudge takes a preset, a folder, an .onnx file, a repository or a "
                 f"function, got {type(model).__name__}"
             )
-        if preset is not None and preset.request is not None:
-            from ragaliq.judges.entailment.served import ServedScorer
-
-            if self.base_url is None:
-                raise ConfigurationError(
-                    f"{preset.name} is asked on a server: start one with {preset.hub} and pass "
-                    "base_url='http://localhost:8000/v1'"
-                )
-            return preset, ServedScorer(
-                preset,
-                preset.request,
-                base_url=self.base_url,
-                model=self.served_as,
-                api_key=self.api_key,
-                max_tokens=self.max_tokens,
-            )
         if preset is None:
             preset, path = _classifier_at(model), model
         else:
@@ -100,7 +76,14 @@ class ModelChoice(NamedTuple):
 def _classifier_at(path: str) -> Preset:
     """How a model without a preset is asked, as a classifier of two texts."""
     name = Path(path).name
-    if meant := preset_meant_by(name if Path(path).exists() else path):
+    given = name if Path(path).exists() else path
+    if kind := other_kind(given):
+        raise ConfigurationError(
+            f"{name} {kind}, and EntailmentJudge reads classifiers of two texts: use one of "
+            f"{', '.join(PRESETS)}, or pass a function from (context, claim) pairs to chances of "
+            "support"
+        )
+    if meant := preset_meant_by(given):
         raise ConfigurationError(
             f"{name} looks like a model that reads a template of its own; use "
             f"EntailmentJudge({meant!r}, path=...), or rename the folder if it is none"
@@ -129,7 +112,7 @@ def _load(path: str, preset: Preset, choice: ModelChoice) -> ModelScorer:
         folder = file.parent
     else:
         folder = file if file.exists() else _downloaded(path, download=choice.download)
-        if choice.device in (None, "cpu") and preset.head in ("classifier", "tokens"):
+        if choice.device in (None, "cpu"):
             onnx = next((folder / each for each in _ONNX if (folder / each).is_file()), None)
     name = file.name if file.exists() else path
     config = _read_config(folder)
@@ -138,8 +121,7 @@ def _load(path: str, preset: Preset, choice: ModelChoice) -> ModelScorer:
     source = _Source(name, folder, config, preset, choice)
     load = _load_torch if onnx is None else partial(_load_onnx, onnx)
     tokenizer, run, outputs, digest = load(source)
-    kind = TokenScorer if preset.head == "tokens" else ModelScorer
-    return kind(
+    return ModelScorer(
         name=name,
         preset=preset,
         tokenizer=tokenizer,
@@ -224,9 +206,7 @@ def _read_config(folder: Path) -> Mapping[str, Any]:
 
 def _check_architecture(config: Mapping[str, Any], preset: Preset, name: str) -> None:
     found = [str(each) for each in config.get("architectures") or []]
-    if preset.head == "hhem" or not (config or preset.architectures):
-        return  # its weights are checked instead
-    if preset.name == "classifier":
+    if preset is _CLASSIFIER:
         if found and not any(each.endswith("ForSequenceClassification") for each in found):
             raise ConfigurationError(
                 f"{name} is a {', '.join(found)}, not a classifier of two texts: its answers would "
@@ -240,7 +220,7 @@ def _check_architecture(config: Mapping[str, Any], preset: Preset, name: str) ->
             f"{' or '.join(preset.architectures)}; download {preset.hub}"
         )
     named = config.get("id2label")
-    if preset.head == "classifier" and isinstance(named, dict) and preset.labels is not None:
+    if isinstance(named, dict) and preset.labels is not None:
         says_nothing = all(re.fullmatch(r"LABEL_\d+", str(each)) for each in named.values())
         if not says_nothing and labels_from_config(named, model=name) != preset.labels:
             raise ConfigurationError(
@@ -281,7 +261,6 @@ def _limit(config: Mapping[str, Any], preset: Preset, asked: int | None, name: s
 
 
 def _load_onnx(file: Path, source: _Source) -> _Loaded:
-    preset = source.preset
     try:
         import numpy
         import onnxruntime
@@ -291,10 +270,6 @@ def _load_onnx(file: Path, source: _Source) -> _Loaded:
             f"EntailmentJudge needs {error.name} for an ONNX file; "
             "pip install 'ragaliq[entailment-onnx]'"
         ) from None
-    if preset.head not in ("classifier", "tokens"):
-        raise ConfigurationError(
-            f"{preset.name} is not read from an ONNX file; name the folder of {preset.hub}"
-        )
     places = (file.parent / "tokenizer.json", file.parent.parent / "tokenizer.json")
     stored = next((place for place in places if place.is_file()), None)
     if stored is None:
@@ -331,12 +306,10 @@ def _load_onnx(file: Path, source: _Source) -> _Loaded:
             f"{file.name} wants inputs a pair of texts does not give: {', '.join(unknown)}"
         )
     shape = session.get_outputs()[0].shape
-    wanted = 3 if preset.head == "tokens" else 2
-    if len(shape) != wanted:
-        kind = "a token classifier" if len(shape) == 3 else "a classifier of whole texts"
+    if len(shape) != 2:
         raise ConfigurationError(
-            f"{file.name} is {kind} (its output has {len(shape)} dimensions, not {wanted}); "
-            "use the preset it was made for"
+            f"{file.name} is not a classifier of whole texts: its output has {len(shape)} dimensions, "
+            "not 2"
         )
     outputs = shape[-1] if isinstance(shape[-1], int) else None
 
@@ -371,7 +344,6 @@ def _load_torch(source: _Source) -> _Loaded:
         raise ConfigurationError(f"EntailmentJudge: torch has no dtype {source.choice.dtype!r}")
     if source.choice.threads is not None:
         torch.set_num_threads(source.choice.threads)
-    load = {"hhem": _load_hhem, "alignscore": _load_alignscore}.get(preset.head, _load_plain)
     try:
         stored = source.folder / "tokenizer.json"
         if stored.is_file():
@@ -382,7 +354,7 @@ def _load_torch(source: _Source) -> _Loaded:
             tokenizer = transformers.AutoTokenizer.from_pretrained(
                 str(source.folder), local_files_only=True
             ).backend_tokenizer
-        model, forward = load(torch, transformers, source)
+        model = _model(transformers, source)
     except ConfigurationError:
         raise
     except Exception as error:  # noqa: BLE001 - what the libraries raise has no common base
@@ -391,24 +363,22 @@ def _load_torch(source: _Source) -> _Loaded:
             "with config.json, weights and tokenizer.json"
         ) from None
     model = model.to(device=place, dtype=kind).eval()
-    size = len(tokenizer.get_vocab())
-    embedded = getattr(model, "config", None)
-    if embedded is not None and size > getattr(embedded, "vocab_size", size):
+    size, known = len(tokenizer.get_vocab()), getattr(model.config, "vocab_size", None)
+    if known is not None and size > known:
         raise ConfigurationError(
-            f"the tokenizer of {name} has {size} words and the model {embedded.vocab_size}: they "
-            "are not of one model"
+            f"the tokenizer of {name} has {size} words and the model {known}: they are not of one "
+            "model"
         )
-    outputs = None if preset.words else getattr(embedded, "num_labels", None)
-    if preset.head == "alignscore":
-        outputs = 3
+    takes_types = int(source.config.get("type_vocab_size") or 0) > 1
 
     def run(ids: list[list[int]], mask: list[list[int]], types: list[list[int]]) -> list[Any]:
+        columns = {"input_ids": ids, "attention_mask": mask}
+        if takes_types:
+            columns["token_type_ids"] = types
         with torch.inference_mode():
-            logits = forward(
-                torch.tensor(ids, device=place),
-                torch.tensor(mask, device=place),
-                torch.tensor(types, device=place),
-            )
+            logits = model(
+                **{each: torch.tensor(rows, device=place) for each, rows in columns.items()}
+            ).logits
         return list(logits.float().cpu().tolist())
 
     def digest() -> str:
@@ -419,150 +389,22 @@ def _load_torch(source: _Source) -> _Loaded:
             found.update(plain.view(torch.uint8).numpy() if plain.dim() else b"0")
         return found.hexdigest()
 
-    return tokenizer, run, outputs, digest
+    return tokenizer, run, int(model.config.num_labels), digest
 
 
-_Model = tuple[Any, Callable[..., Any]]
-"""A model, and what it makes of ids, mask and types."""
-
-
-def _load_plain(torch: Any, transformers: Any, source: _Source) -> _Model:
-    """A model that transformers knows, whose weights are all there."""
-    name, preset, config = source.name, source.preset, source.config
-    kind = {
-        "classifier": transformers.AutoModelForSequenceClassification,
-        "tokens": transformers.AutoModelForTokenClassification,
-        "t5_step": transformers.AutoModelForSeq2SeqLM,
-    }[preset.head]
+def _model(transformers: Any, source: _Source) -> Any:
+    """Load a classifier that transformers knows; every weight must be there."""
+    kind = transformers.AutoModelForSequenceClassification
     model, info = kind.from_pretrained(
         str(source.folder), local_files_only=True, output_loading_info=True
     )
     wrong = [*info["missing_keys"], *(str(each) for each in info["mismatched_keys"])]
     if wrong:
         raise ConfigurationError(
-            f"{name} lacks weights ({_some(wrong)}), which would be random: it was not trained as "
-            f"a {type(model).__name__}. Use the folder of a model that was"
+            f"{source.name} lacks weights ({_some(wrong)}), which would be random: it was not "
+            f"trained as a {type(model).__name__}. Use the folder of a model that was"
         )
-    if preset.head == "t5_step":
-        first = torch.tensor(preset.words)
-
-        def step(ids: Any, mask: Any, _: Any) -> Any:
-            began = torch.zeros((len(ids), 1), dtype=torch.long, device=ids.device)
-            asked = model(input_ids=ids, attention_mask=mask, decoder_input_ids=began)
-            return asked.logits[:, 0, :][:, first.to(ids.device)]
-
-        if model.config.vocab_size <= max(preset.words):
-            raise ConfigurationError(f"{name} has too few words to be {preset.name}")
-        return model, step
-
-    takes_types = "type_vocab_size" in config and int(config["type_vocab_size"] or 0) > 1
-
-    def forward(ids: Any, mask: Any, types: Any) -> Any:
-        extra = {"token_type_ids": types} if takes_types else {}
-        return model(input_ids=ids, attention_mask=mask, **extra).logits
-
-    return model, forward
-
-
-def _load_hhem(torch: Any, transformers: Any, source: _Source) -> _Model:
-    """HHEM-2.1-Open: a T5 encoder whose first token is classified, sized as its weights are."""
-    name, preset = source.name, source.preset
-    prompt = source.config.get("prompt")
-    ours = (preset.template or "").replace("{context}", "{text1}").replace("{claim}", "{text2}")
-    if isinstance(prompt, str) and prompt != ours:
-        raise ConfigurationError(f"{name} has another prompt than {preset.name}: another version")
-    state = {
-        key.removeprefix("t5."): values
-        for key, values in _weights(torch, source).items()
-        if key.startswith("t5.")
-    }
-    block = "transformer.encoder.block.0.layer"
-    needed = {
-        "bias": f"{block}.0.SelfAttention.relative_attention_bias.weight",
-        "query": f"{block}.0.SelfAttention.q.weight",
-        "out": "classifier.weight",
-    }
-    lacking = [key for key in needed.values() if key not in state]
-    if lacking:
-        raise ConfigurationError(
-            f"{name} is no {preset.name}: its weights lack {_some(lacking)}; download {preset.hub}"
-        )
-    shared = state.get("transformer.shared.weight")
-    if shared is None:
-        shared = state["transformer.encoder.embed_tokens.weight"]
-    state["transformer.shared.weight"] = state["transformer.encoder.embed_tokens.weight"] = shared
-    buckets, heads = state[needed["bias"]].shape
-    gated = f"{block}.1.DenseReluDense.wi_0.weight"
-    dense = gated if gated in state else f"{block}.1.DenseReluDense.wi.weight"
-    blocks = {key.split(".")[3] for key in state if key.startswith("transformer.encoder.block.")}
-    model = transformers.T5ForTokenClassification(
-        transformers.T5Config(
-            vocab_size=shared.shape[0],
-            d_model=shared.shape[1],
-            d_kv=state[needed["query"]].shape[0] // heads,
-            d_ff=state[dense].shape[0],
-            num_layers=len(blocks),
-            num_heads=heads,
-            relative_attention_num_buckets=buckets,
-            feed_forward_proj="gated-gelu" if dense == gated else "relu",
-            num_labels=state["classifier.weight"].shape[0],
-        )
-    )
-    missing, unexpected = model.load_state_dict(state, strict=False)
-    if missing or unexpected:
-        raise ConfigurationError(
-            f"the weights of {name} are not those of {preset.name}: "
-            f"{_some([*missing, *unexpected])}"
-        )
-    return model, lambda ids, mask, _: model(input_ids=ids, attention_mask=mask).logits[:, 0, :]
-
-
-def _load_alignscore(torch: Any, transformers: Any, source: _Source) -> _Model:
-    """AlignScore: a RoBERTa with its three-way layer, from the authors' checkpoint."""
-    name, preset = source.name, source.preset
-    state = _weights(torch, source)
-    layer = {
-        key: state[f"tri_layer.{key}"] for key in ("weight", "bias") if f"tri_layer.{key}" in state
-    }
-    if len(layer) < 2:
-        raise ConfigurationError(
-            f"{name} is no {preset.name}: its weights lack tri_layer; put the authors' .ckpt file "
-            "next to the config.json and tokenizer.json of RoBERTa"
-        )
-    model = transformers.RobertaModel(
-        transformers.RobertaConfig.from_pretrained(str(source.folder)), add_pooling_layer=True
-    )
-    base = {
-        key.removeprefix("base_model."): values
-        for key, values in state.items()
-        if key.startswith("base_model.") and not key.endswith("position_ids")
-    }
-    missing, unexpected = model.load_state_dict(base, strict=False)
-    missing = [key for key in missing if not key.endswith(("position_ids", "token_type_ids"))]
-    if missing or unexpected:
-        raise ConfigurationError(
-            f"config.json and the checkpoint of {name} are of different models: "
-            f"{_some([*missing, *unexpected])}"
-        )
-    model.tri_layer = torch.nn.Linear(*reversed(layer["weight"].shape))
-    model.tri_layer.load_state_dict(layer)
-    return model, lambda ids, mask, _: model.tri_layer(
-        model(input_ids=ids, attention_mask=mask).pooler_output
-    )
-
-
-def _weights(torch: Any, source: _Source) -> dict[str, Any]:
-    """The weights in a folder, whatever file they are in; nothing in it is run."""
-    safe = sorted(source.folder.glob("*.safetensors"))
-    if safe:
-        from safetensors.torch import load_file
-
-        return dict(load_file(str(safe[0])))
-    for pattern in ("*.ckpt", "pytorch_model.bin"):
-        for file in sorted(source.folder.glob(pattern)):
-            stored = torch.load(str(file), map_location="cpu", weights_only=True)
-            return dict(stored.get("state_dict", stored))
-    raise ConfigurationError(f"there are no weights in {source.name}: no .safetensors, no .ckpt")
+    return model
 
 
 def _some(keys: Sequence[str]) -> str:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, NamedTuple, Protocol, cast
 
-from ragaliq.core.results import JudgeUsage, Verdict
+from ragaliq.core.results import Verdict
 from ragaliq.errors import ConfigurationError, JudgeResponseError
-from ragaliq.judges.entailment.presets import Labels, Preset, filled
+from ragaliq.judges.small.presets import Labels, Preset, filled
 
 Pair = tuple[str, str]
 """What is given, and what may follow from it."""
@@ -27,13 +27,6 @@ class Support(NamedTuple):
 
     supported: float
     contradicted: float = 0.0
-
-
-class Scores(NamedTuple):
-    """What a model makes of several pairs, and what that took."""
-
-    supports: list[Support]
-    usage: JudgeUsage = JudgeUsage()
 
 
 class ClaimScorer(Protocol):
@@ -53,7 +46,7 @@ class ClaimScorer(Protocol):
     def taken(self, claim: str) -> int:
         """Tokens that a claim takes with all that the model adds to it."""
 
-    def score(self, pairs: Sequence[Pair]) -> Scores:
+    def score(self, pairs: Sequence[Pair]) -> list[Support]:
         """Score pairs."""
 
     def fingerprint(self) -> str:
@@ -174,25 +167,25 @@ class FunctionScorer:
 
     taken = count
 
-    def score(self, pairs: Sequence[Pair]) -> Scores:
+    def score(self, pairs: Sequence[Pair]) -> list[Support]:
         """Call the function."""
         found = [float(value) for value in self._function(list(pairs))]
         if len(found) != len(pairs):
             raise JudgeResponseError(f"{self.name} gave {len(found)} scores for {len(pairs)} pairs")
         if not all(0.0 <= value <= 1.0 for value in found):  # nor NaN
             raise JudgeResponseError(f"{self.name} gave a score outside 0 to 1")
-        return Scores([Support(value) for value in found])
+        return [Support(value) for value in found]
 
     def fingerprint(self) -> str:
         """The function's name: what is behind it cannot be seen."""
         return self.name
 
 
-# A model of any kind: its tokenizer, how it is run, and what its outputs mean.
+# A classifier: its tokenizer, how it is run, and what its outputs mean.
 
 
 Run = Callable[[list[list[int]], list[list[int]], list[list[int]]], list[Any]]
-"""From ids, mask and types of a batch to each input's logits, or each of its tokens'."""
+"""From ids, mask and types of a batch to each input's logits."""
 
 
 @dataclass(kw_only=True)
@@ -251,10 +244,10 @@ class ModelScorer:
             inputs = [filled(template, *pair) for pair in inputs]
         return list(self.tokenizer.encode_batch(inputs))
 
-    def score(self, pairs: Sequence[Pair]) -> Scores:
+    def score(self, pairs: Sequence[Pair]) -> list[Support]:
         """Score pairs, those of similar length together."""
         rows = self.logits(self.encode(pairs))
-        return Scores([_chances(row, self.labels, self.name) for row in rows])
+        return [_chances(row, self.labels, self.name) for row in rows]
 
     def logits(self, encoded: Sequence[Any]) -> list[Any]:
         """The outputs for each input, in the order of the inputs."""
@@ -277,23 +270,3 @@ class ModelScorer:
         """A hash of the weights and of how they are asked."""
         asked = f"{self.preset.template} {self.labels} {self.max_tokens}"
         return f"{blake2b(asked.encode(), digest_size=4).hexdigest()}{self.digest()}"
-
-
-class TokenScorer(ModelScorer):
-    """Reads a whole answer at once and says of each of its tokens how far it is unsupported."""
-
-    def unsupported(
-        self, prompts: Sequence[str], answer: str
-    ) -> list[list[tuple[int, int, float]]]:
-        """For each prompt the answer's tokens: where each begins and ends, and the chance."""
-        encoded = self.encode([(prompt, answer) for prompt in prompts])
-        found = []
-        for each, rows in zip(encoded, self.logits(encoded), strict=True):
-            spans = []
-            tokens = zip(each.sequence_ids, each.offsets, rows, strict=False)
-            for sequence, (start, end), row in tokens:
-                if sequence == 1 and end > start:
-                    chance = _chances(row, self.labels, self.name).supported
-                    spans.append((start, end, 1.0 - chance))
-            found.append(spans)
-        return found

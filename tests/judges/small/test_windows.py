@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragaliq.judges.entailment.judge import windows_of
+from ragaliq.judges.small.judge import windows_of
 
 
 def words(text):
