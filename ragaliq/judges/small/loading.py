@@ -308,8 +308,8 @@ def _load_onnx(file: Path, source: _Source) -> _Loaded:
     shape = session.get_outputs()[0].shape
     if len(shape) != 2:
         raise ConfigurationError(
-            f"{file.name} is not a classifier of whole texts: its output has {len(shape)} dimensions, "
-            "not 2"
+            f"{file.name} is not a classifier of whole texts: its output has {len(shape)} "
+            "dimensions, not 2"
         )
     outputs = shape[-1] if isinstance(shape[-1], int) else None
 
