@@ -11,9 +11,11 @@ import warnings
 
 from harness import FRAMEWORKS, applications, compare, observe
 
+SHOWN = 6  # faults of an application
+
 
 class Figures:
-    """Sums over comparisons, as shares."""
+    """Means over comparisons: an application that shows 150 texts counts as much as any other."""
 
     def __init__(self, comparisons):
         self._all = comparisons
@@ -32,8 +34,8 @@ class Figures:
 
     @staticmethod
     def _share(pairs):
-        total = sum(whole for whole, _ in pairs)
-        return 1.0 if total == 0 else sum(part for _, part in pairs) / total
+        shares = [part / whole for whole, part in pairs if whole]
+        return sum(shares) / len(shares) if shares else 1.0
 
     def line(self, name):
         shown = (
@@ -62,7 +64,9 @@ def report(framework, comparisons, is_quiet):
     for each in comparisons:
         if each.faults and not is_quiet:
             print(f"\n{each.app.name} ({each.app.shape})")
-            print("\n".join(f"  {fault}" for fault in each.faults))
+            print("\n".join(f"  {fault:.300}" for fault in each.faults[:SHOWN]))
+            if len(each.faults) > SHOWN:
+                print(f"  and {len(each.faults) - SHOWN} more")
 
 
 def main():

@@ -34,6 +34,7 @@ class App(NamedTuple):
             be in the case's answer. None if there must be no case.
         chunks: Each passage with an origin (retriever, tool, input, state) that led to the answer.
         prompt: Texts of the prompt that are evidence too; in the prompt part or in any chunk.
+        allowed: Texts that may be evidence or not, such as a tool's "Saved.".
         absent: Texts that must be in no chunk and not in the prompt part.
         invented: Sentences of the answer that the evidence lacks.
         status: Why there is no case, as the monitor counts it; several where each is right.
@@ -49,6 +50,7 @@ class App(NamedTuple):
     answer: str | tuple[str, ...] | None = None
     chunks: tuple[str, ...] = ()
     prompt: tuple[str, ...] = ()
+    allowed: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
     invented: tuple[str, ...] = ()
     status: tuple[str, ...] = ()
@@ -280,7 +282,7 @@ def _found(application, case):
 
 
 def _right_parts(application, case):
-    truths = [*application.chunks, *application.prompt]
+    truths = [*application.chunks, *application.prompt, *application.allowed]
     absent = _absent(application)
     faults, wrong = [], 0
     for place, chunk in enumerate(case.chunks):
@@ -303,7 +305,8 @@ def _overlaps(chunk, text):
 
 def _absent(application):
     """Texts that must not be evidence: as declared, and the answer, unless the evidence says it."""
-    answer, truths = application.answer, [*application.chunks, *application.prompt]
+    answer = application.answer
+    truths = [*application.chunks, *application.prompt, *application.allowed]
     if isinstance(answer, str) and not any(contains(text, answer) for text in truths):
         return [*application.absent, answer]
     return list(application.absent)

@@ -14,6 +14,8 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import InMemoryVectorStore
 from pydantic import Field, PrivateAttr
 
+_CALLS = itertools.count(1)
+
 
 class Scripted(BaseChatModel):
     """A chat model that gives its replies in turn, the last one for ever.
@@ -32,6 +34,9 @@ class Scripted(BaseChatModel):
 
     def bind_tools(self, tools, **kwargs):
         return self
+
+    def get_token_ids(self, text):
+        return list(range(len(text.split())))
 
     def _reply(self, messages):
         reply = self.replies[min(next(self._count), len(self.replies) - 1)]
@@ -64,6 +69,9 @@ class Completing(LLM):
     @property
     def _llm_type(self):
         return "completing"
+
+    def get_token_ids(self, text):
+        return list(range(len(text.split())))
 
     def _call(self, prompt, stop=None, run_manager=None, **kwargs):
         return self.replies[min(next(self._count), len(self.replies) - 1)]
@@ -101,14 +109,14 @@ def chat(*replies):
 
 def calling(name, /, *, said="", **arguments):
     """The message of a model that calls a tool."""
-    return AIMessage(said, tool_calls=[ToolCall(name=name, args=arguments, id=f"call_{name}")])
+    call = ToolCall(name=name, args=arguments, id=f"call_{next(_CALLS)}")
+    return AIMessage(said, tool_calls=[call])
 
 
 def calling_all(*calls):
     """The message of a model that calls several tools at once, each a name with its arguments."""
     made = [
-        ToolCall(name=name, args=arguments, id=f"call_{place}_{name}")
-        for place, (name, arguments) in enumerate(calls)
+        ToolCall(name=name, args=arguments, id=f"call_{next(_CALLS)}") for name, arguments in calls
     ]
     return AIMessage("", tool_calls=made)
 
