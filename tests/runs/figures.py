@@ -7,7 +7,6 @@ total and by shape; then every application that is wrong, and why.
 import argparse
 import logging
 import sys
-import warnings
 
 from harness import FRAMEWORKS, applications, compare, observe
 
@@ -75,7 +74,6 @@ def main():
     parser.add_argument("--framework", choices=FRAMEWORKS, action="append")
     parser.add_argument("--quiet", action="store_true", help="figures only")
     options = parser.parse_args()
-    warnings.simplefilter("ignore")  # the frameworks' own deprecations
     logging.disable(logging.WARNING)
     for framework in options.framework or FRAMEWORKS:
         if comparisons := compare_all(framework, options.name):

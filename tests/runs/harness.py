@@ -9,6 +9,7 @@ import importlib.util
 import inspect
 import re
 import sys
+import warnings
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -151,7 +152,11 @@ def observe(application):
     results = []
     monitor = Monitor(judge=ScriptedJudge(), on_result=results.append)
     try:
-        with _FOLLOWED[application.framework](monitor, application) as given:
+        with (
+            warnings.catch_warnings(),
+            _FOLLOWED[application.framework](monitor, application) as given,
+        ):
+            warnings.simplefilter("ignore")  # old ways that people still use
             _call(application.run, *given)
             assert monitor.flush(60)
         stats = monitor.stats()

@@ -5,7 +5,13 @@ from figures import Figures, compare_all
 
 # The least of each figure; of inventions scored as supported, the most. Raise them, never lower.
 THRESHOLDS = {
-    "langchain": {"recall": 0.65, "precision": 0.97, "question": 0.97, "answer": 0.95, "invented": 0},
+    "langchain": {
+        "recall": 0.65,
+        "precision": 0.97,
+        "question": 0.97,
+        "answer": 0.95,
+        "invented": 0,
+    },
 }
 
 
