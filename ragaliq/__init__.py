@@ -14,6 +14,7 @@ from ragaliq.errors import (
     ConfigurationError,
     DatasetError,
     EvaluationTimeout,
+    GuardRejected,
     JudgeAPIError,
     JudgeError,
     JudgeProcessError,
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
         list_evaluators,
         register_evaluator,
     )
-    from ragaliq.guards import Guard, GuardRejected, GuardResult
+    from ragaliq.guards import Guard, GuardResult
     from ragaliq.judges.base import (
         BatchingJudge,
         ClaimsResult,
@@ -245,7 +246,7 @@ _NAMES = {
         "ContradictionRateEvaluator FaithfulnessEvaluator HallucinationEvaluator "
         "RelevanceEvaluator get_evaluator list_evaluators register_evaluator"
     ),
-    "ragaliq.guards": "Guard GuardRejected GuardResult",
+    "ragaliq.guards": "Guard GuardResult",
     "ragaliq.judges.base": "BatchingJudge ClaimsResult ClaimVerdict JudgeResult LLMJudge",
     "ragaliq.judges.calibration": "CalibratedJudge Calibration",
     "ragaliq.judges.cascade": "CascadeJudge",

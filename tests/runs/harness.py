@@ -157,7 +157,7 @@ def observe(application):
             _FOLLOWED[application.framework](monitor, application) as given,
         ):
             warnings.simplefilter("ignore")  # old ways that people still use
-            _call(application.run, *given)
+            call(application.run, *given)
             assert monitor.flush(60)
         stats = monitor.stats()
     finally:
@@ -169,7 +169,8 @@ def observe(application):
     )
 
 
-def _call(run, *given):
+def call(run, *given):
+    """Run an application, synchronous or not."""
     if inspect.iscoroutinefunction(run):
         asyncio.run(run(*given))
         return

@@ -12,6 +12,13 @@ THRESHOLDS = {
         "answer": 0.95,
         "invented": 0,
     },
+    "llama_index": {
+        "recall": 0.85,
+        "precision": 0.95,
+        "question": 0.95,
+        "answer": 0.93,
+        "invented": 0,
+    },
 }
 
 
