@@ -24,8 +24,8 @@ from ragaliq import (
     RunInfo,
     SQLiteStore,
 )
-from ragaliq.bench.labelling import LabelFile, drawn_claims
-from ragaliq.quality import AnchorFile, beside, draw_answers
+from ragaliq.lab.labelling import LabelFile, drawn_claims
+from ragaliq.lab.labels import AnchorFile, beside, draw_answers
 
 MONDAY, DAY = 1_791_158_400.0, 86_400.0  # 5 October 2026, UTC
 ANSWERS_A_DAY, LABELLED_A_WEEK, JUDGED_BY_BOTH = 400, 40, 120

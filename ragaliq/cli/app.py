@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from ragaliq._version import __version__
+from ragaliq.cli.annexes import Commands
 from ragaliq.cli.cases import cases
 from ragaliq.cli.compare import compare
 from ragaliq.cli.console import Command, ExitCode, code_of, errors, output, plain
@@ -17,9 +18,6 @@ from ragaliq.cli.demo import demo
 from ragaliq.cli.doctor import doctor
 from ragaliq.cli.estimate import estimate, metrics
 from ragaliq.cli.evaluate import evaluate
-from ragaliq.cli.judge import calibrate, judge
-from ragaliq.cli.label import label
-from ragaliq.cli.quality import quality
 from ragaliq.cli.report import report
 from ragaliq.cli.traces import traces
 from ragaliq.cli.worker import worker
@@ -27,17 +25,15 @@ from ragaliq.errors import RagaliqError
 
 app = typer.Typer(
     name="ragaliq",
+    cls=Commands,
     help="Score RAG answers claim by claim.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (
-    *(evaluate, estimate, compare, report, cases, calibrate, label, quality, metrics, doctor, demo),
-):
+for command in (*(evaluate, estimate, compare, report, cases, metrics, doctor, demo),):
     app.command(cls=Command)(command)
-app.add_typer(judge, name="judge")
 app.add_typer(traces, name="traces")
 app.add_typer(worker, name="worker")
 

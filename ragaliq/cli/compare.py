@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -303,11 +303,7 @@ def _cells(metric: _Metric) -> tuple[str, ...]:
         return ("0", "", "", "", "", "", "")
     sides = [each.before for each in metric.scored], [each.after for each in metric.scored]
     chances = [each.pair.first.chance for each in metric.scored]
-    pairs = paired_difference(*sides)
-    if len(set(chances)) > 1:
-        changes = [each.after - each.before for each in metric.scored]
-        weighted = hajek_mean(changes, chances, bounds=(-1.0, 1.0))
-        pairs = replace(pairs, difference=weighted)
+    pairs = paired_difference(*sides, chances)
     change = pairs.difference
     clear = "" if pairs.is_clear else ", not clear"
     method = METHOD_NAMES[change.method]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -11,11 +12,8 @@ from ragaliq.cli.console import ExitCode, output, plain
 from ragaliq.cli.options import Pipeline, Since, Until
 from ragaliq.cli.outputs import require_writable
 from ragaliq.errors import ConfigurationError
-from ragaliq.quality.figures import QualitySeries, quality_of
-from ragaliq.quality.labels import AnchorFile, beside, read_labels
 from ragaliq.records.reading import is_store
 from ragaliq.records.sqlite_file import parse_location
-from ragaliq.records.store import read_scores
 from ragaliq.reports.wording import number_of
 
 _DEFAULT = Path("report.html")
@@ -54,11 +52,11 @@ def report(
     require_writable([("--out", page)], read=[("the results", read)])
     if page.suffix.lower() not in (".html", ".htm"):
         raise ConfigurationError(f"--out {page}: the page goes to an .html file")
-    quality: list[QualitySeries] = []
-    if is_store(source) and (file := beside(source, "labels")).exists():
-        scores = read_scores(source, since=since, until=until, pipeline=pipeline)
-        anchors = AnchorFile(beside(source, "anchors")).anchors
-        quality = quality_of(scores, read_labels(file), anchors)
+    quality: list[object] = []
+    if is_store(source):
+        # By its name: labels are the laboratory's, and the main house does not import it.
+        laboratory = import_module("ragaliq.lab.quality")
+        quality = laboratory.stored_quality(source, since=since, until=until, pipeline=pipeline)
     written = write_report(
         source,
         page,

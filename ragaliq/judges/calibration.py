@@ -1,18 +1,19 @@
-"""Making a judge's confidence a probability, from claims that people have labelled."""
+"""A judge whose confidence is a probability, by a curve that `ragaliq calibrate` fitted."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Sequence
-from datetime import UTC, datetime
+import math
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
-from itertools import groupby
 from pathlib import Path
 from typing import Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ragaliq.errors import ConfigurationError, DatasetError
+from ragaliq.errors import ConfigurationError
 from ragaliq.judges.base import (
     BatchingJudge,
     ClaimsResult,
@@ -21,17 +22,7 @@ from ragaliq.judges.base import (
     LLMJudge,
     VerdictsResult,
 )
-from ragaliq.statistics import (
-    IsotonicCalibrator,
-    PlattCalibrator,
-    auroc_estimate,
-    brier_score,
-    cross_validated,
-    expected_calibration_error,
-    fit_isotonic,
-    fit_platt,
-    wilson,
-)
+from ragaliq.statistics import wilson
 
 # --- The judge --------------------------------------------------------------------------------
 
@@ -139,6 +130,45 @@ class CalibratedJudge(BatchingJudge):
         )
 
 
+# --- The curves -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PlattCalibrator:
+    """A logistic curve: 1 / (1 + exp(-(slope * score + intercept)))."""
+
+    slope: float
+    intercept: float
+
+    def __call__(self, score: float) -> float:
+        """The probability of label 1 at this score."""
+        return 0.5 + 0.5 * math.tanh(0.5 * (self.slope * score + self.intercept))
+
+
+@dataclass(frozen=True, slots=True)
+class IsotonicCalibrator:
+    """A rising curve through points, straight between them and level outside.
+
+    Attributes:
+        scores: Rising scores.
+        probabilities: The probability of label 1 at each, never falling.
+    """
+
+    scores: tuple[float, ...]
+    probabilities: tuple[float, ...]
+
+    def __call__(self, score: float) -> float:
+        """The probability of label 1 at this score."""
+        place = bisect_right(self.scores, score)
+        if place == 0:
+            return self.probabilities[0]
+        if place == len(self.scores):
+            return self.probabilities[-1]
+        left, right = self.scores[place - 1], self.scores[place]
+        low, high = self.probabilities[place - 1], self.probabilities[place]
+        return low + (high - low) * (score - left) / (right - left)
+
+
 # --- The calibration --------------------------------------------------------------------------
 
 CALIBRATION_VERSION = 1
@@ -157,7 +187,8 @@ def raw_support(verdict: ClaimVerdict) -> float:
     return 1.0 - verdict.confidence
 
 
-def _never_certain(probability: float, labels: int) -> float:
+def never_certain(probability: float, labels: int) -> float:
+    """The probability, not nearer to 0 or 1 than so many labels can show."""
     least = 1.0 / (labels + 2.0)
     return min(max(probability, least), 1.0 - least)
 
@@ -254,7 +285,7 @@ class Calibration(BaseModel):
         Args:
             raw: The judge's support, 0 to 1, see `raw_support`.
         """
-        return _never_certain(self.curve(raw), self.labels)
+        return never_certain(self.curve(raw), self.labels)
 
     def threshold_for(self, precision: float, *, evaluator: Side = "faithfulness") -> float:
         """The probability from which on, or below which, a precision is reached.
@@ -342,148 +373,3 @@ class Calibration(BaseModel):
                 "`ragaliq calibrate`"
             )
         return calibration
-
-
-# --- Fitting ----------------------------------------------------------------------------------
-
-LEAST_LABELS = 100
-LEAST_OF_A_CLASS = 20
-_LEAST_FOR_ISOTONIC = 300
-"""Below, steps of a few labels each are fitted to chance."""
-
-_FOLDS = 5
-_LIKELIER = 0.5
-_MOST_POINTS = 200
-
-Curve = PlattCalibrator | IsotonicCalibrator
-Fit = Callable[[Sequence[float], Sequence[float]], Curve]
-
-
-def fit_calibration(
-    judge: LLMJudge,
-    support: Sequence[float],
-    labels: Sequence[bool],
-    *,
-    clusters: Sequence[Hashable] | None = None,
-    precision: float | None = None,
-    min_support: float | Literal["balanced"] | None = None,
-    seed: int = 0,
-) -> Calibration:
-    """Fit the curve that predicts held-out labels best.
-
-    Platt scaling and, from 300 labels on, isotonic regression are cross-validated in five parts;
-    the lower Brier score wins. The figures are those of the held-out parts.
-
-    Args:
-        judge: Who gave the confidences.
-        support: `raw_support` of the judge's verdict on each claim.
-        labels: Whether people call it supported.
-        clusters: What must not be torn apart, one a claim, such as the context it was checked
-            against.
-        precision: Count a claim as supported only where at least this share of such claims is;
-            by default from a probability of 0.5 on.
-        min_support: Instead: the probability from which on a claim counts as supported, 0 to 1, or
-            `balanced` for the one of the best balanced accuracy.
-        seed: Of the parts.
-
-    Raises:
-        DatasetError: There are too few labels, or the judge's confidence does not tell supported
-            claims from others.
-        ConfigurationError: No threshold reaches the precision, or two operating points are asked
-            for.
-    """
-    if precision is not None and min_support is not None:
-        raise ConfigurationError("give precision= or min_support=, not both")
-    if isinstance(min_support, (int, float)) and not 0.0 <= min_support <= 1.0:
-        raise ConfigurationError(f"min_support must be within [0, 1], got {min_support}")
-    supported = sum(labels)
-    rarer = min(supported, len(labels) - supported)
-    found = f"there are {len(labels)} labels, {supported} of them supported"
-    if rarer == 0:
-        raise DatasetError(
-            f"{found}: all are the same, and a calibration learns from the difference; label "
-            f"at least {LEAST_OF_A_CLASS} claims of the other kind"
-        )
-    if len(labels) < LEAST_LABELS or rarer < LEAST_OF_A_CLASS:
-        raise DatasetError(
-            f"{found}; at least {LEAST_LABELS} are needed, {LEAST_OF_A_CLASS} of each kind: the "
-            "curve has two parameters, each of which takes about ten labels of the rarer kind, "
-            "and with fewer than a hundred a threshold rests on a handful of claims"
-        )
-    truth = [float(label) for label in labels]
-    ranking = auroc_estimate(support, truth, seed=seed)
-    if ranking.low <= 0.5:
-        raise DatasetError(
-            f"{judge.name} does not tell supported claims from others on these labels: AUROC "
-            f"{ranking.value:.2f} [{ranking.low:.2f}, {ranking.high:.2f}], and 0.5 is chance. A "
-            "calibration would make its guesses look like knowledge; use another judge, or label "
-            "more claims if the interval is wide"
-        )
-    # Claims over one context are alike; with hardly any contexts they can only be dealt out singly.
-    groups = clusters if clusters and len(set(clusters)) >= 2 * _FOLDS else None
-    fits: dict[str, Fit] = {"platt": fit_platt}
-    if len(truth) >= _LEAST_FOR_ISOTONIC:
-        fits["isotonic"] = fit_isotonic
-    held_out = {
-        name: cross_validated(support, truth, fit, folds=_FOLDS, groups=groups, seed=seed)
-        for name, fit in fits.items()
-    }
-    scores = {name: brier_score(values, truth) for name, values in held_out.items()}
-    method = min(scores, key=lambda name: (scores[name], name != "platt"))
-    curve = fits[method](support, truth)
-    if isinstance(curve, PlattCalibrator) and curve.slope <= 0.0:
-        raise DatasetError(
-            "the judge's support falls where the labels rise: its surest claims would become its "
-            "least sure; label more claims, or use another judge"
-        )
-    predicted = [_never_certain(value, len(truth)) for value in held_out[method]]
-    points = _points([_never_certain(curve(raw), len(truth)) for raw in support], labels)
-    calibration = Calibration(
-        judge=judge.name,
-        model=judge.model,
-        fingerprint=judge.fingerprint(),
-        created=datetime.now(UTC).date().isoformat(),
-        labels=len(truth),
-        supported=supported,
-        method="platt" if method == "platt" else "isotonic",
-        curve=curve,
-        points=points,
-        figures=CalibrationFigures(
-            brier=brier_score(predicted, truth),
-            brier_uncalibrated=brier_score(support, truth),
-            ece=expected_calibration_error(predicted, truth),
-            ece_uncalibrated=expected_calibration_error(support, truth),
-            auroc=ranking.value,
-            auroc_interval=ranking.interval,
-            tried=scores,
-        ),
-    )
-    if precision is not None:
-        min_support = calibration.threshold_for(precision)
-    elif min_support == "balanced":
-        # Balanced accuracy, but for a constant. Of equal ones the likelier side's.
-        unsupported = len(truth) - supported
-        gains = [
-            (point.supported / supported - (point.claims - point.supported) / unsupported, point.at)
-            for point in points
-        ]
-        _, min_support = max(gains, key=lambda gain: (gain[0], -abs(gain[1] - _LIKELIER)))
-    elif min_support is None:
-        min_support = _LIKELIER
-    return calibration.model_copy(update={"min_support": min_support, "precision": precision})
-
-
-def _points(probabilities: Sequence[float], labels: Sequence[bool]) -> tuple[OperatingPoint, ...]:
-    """A point at each probability there is, thinned to about as many claims between each two."""
-    ranked = sorted(zip(probabilities, labels, strict=True))
-    claims, supported = len(ranked), sum(labels)
-    step = len(ranked) / _MOST_POINTS
-    points: list[OperatingPoint] = []
-    passed = 0
-    for at, group in groupby(ranked, key=lambda pair: pair[0]):
-        hits = [label for _, label in group]
-        if passed >= len(points) * step:
-            points.append(OperatingPoint(at, claims, supported))
-        passed += len(hits)
-        claims, supported = claims - len(hits), supported - sum(hits)
-    return tuple(points)

@@ -17,7 +17,7 @@ from typing import NamedTuple, Self
 from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.results import Evaluation, EvaluationResult, JudgeUsage, Status
 from ragaliq.records.record import EvaluationRecord, observation_of
-from ragaliq.statistics import Estimate, hajek_mean, mean_estimate
+from ragaliq.statistics import Estimate
 from ragaliq.statistics.sampling import WeightedSums
 
 TOLERANCE = 1e-9
@@ -100,10 +100,7 @@ class MetricSummary:
 
     @property
     def interval_method(self) -> str | None:
-        """How that was made: `wilson`, `logit_t`, `student_t`, `bca_bootstrap`, `unseen_share`.
-
-        See `ragaliq.statistics.mean_estimate`; with unequal chances `hajek_mean`.
-        """
+        """How that was made, as `hajek_mean` says: `wilson`, `logit_t` or `unseen_share`."""
         found = self.estimate()
         return found.method if found else None
 
@@ -162,21 +159,11 @@ class MetricSummary:
         """
         if pipeline in self._estimates:
             return self._estimates[pipeline]
-        rows = [(score, weight) for _, score, weight in self._rows(pipeline) if weight > 0]
-        scores, weights = [score for score, _ in rows], [weight for _, weight in rows]
-        if not rows:
-            found = None
-        elif min(weights) < max(weights):
-            found = hajek_mean(scores, [1.0 / weight for weight in weights])
-        elif pipeline is None:
-            # Results come in the order they are finished: sorted, the same ones resample alike.
-            found = mean_estimate(sorted(scores))
-        else:
-            # Resampling every pipeline too would take longer than reading the file.
-            sums = WeightedSums()
-            for score, weight in rows:
-                sums.add(score, 1.0 / weight)
-            found = sums.estimate()
+        sums = WeightedSums()
+        # Results come in the order they are finished: sorted, the same ones round alike.
+        for score, weight in sorted(row[1:] for row in self._rows(pipeline) if row[2] > 0):
+            sums.add(score, 1.0 / weight)
+        found = sums.estimate() if sums.n else None
         self._estimates[pipeline] = found
         return found
 

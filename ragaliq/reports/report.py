@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 from ragaliq._version import __version__
 from ragaliq.core.files import file_errors, make_folder, owner_only
 from ragaliq.errors import ConfigurationError, DatasetError
-from ragaliq.quality.figures import QualitySeries
 from ragaliq.records.reading import Source, records_of
 from ragaliq.records.store import Moment
 from ragaliq.reports.contents import contents_of
@@ -65,7 +64,7 @@ def write_report(
     pipeline: str | None = None,
     worst: int = 300,
     source_name: str | None = None,
-    quality: Sequence[QualitySeries] = (),
+    quality: Sequence[object] = (),
 ) -> ReportSummary:
     """Write one HTML page that holds everything it shows and loads nothing.
 
@@ -82,7 +81,7 @@ def write_report(
         pipeline: Answers of this pipeline only.
         worst: How many answers are shown in full, at most; their size is limited too.
         source_name: What the page calls the source; by default the file's name.
-        quality: Figures of `ragaliq.quality.quality_of`, for a table of the weeks.
+        quality: Figures of `ragaliq.lab.quality.stored_quality`, for a table of the weeks.
 
     Raises:
         ConfigurationError: A setting is out of range, or jinja2 is not installed.

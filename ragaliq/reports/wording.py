@@ -15,12 +15,7 @@ from ragaliq.reports.gathering import Badness, badness
 
 METHOD_NAMES = {
     "wilson": "Wilson",
-    "student_t": "Student's t",
     "logit_t": "Student's t of log odds",
-    "bca_bootstrap": "BCa bootstrap",
-    "wider_of_bca_and_t": "BCa bootstrap or Student's t, the wider",
-    "hajek_logit_t": "Hájek, Student's t of log odds",
-    "hajek_wilson": "Hájek, Wilson",
     "unseen_share": "all scores are equal",
 }
 """How an interval was made, in words."""

@@ -55,31 +55,6 @@ def probabilities_of(values: Iterable[float]) -> list[float]:
     return probabilities
 
 
-def labels_of(values: Iterable[float], *, name: str = "labels") -> list[bool]:
-    """Binary labels: 0, 1, False or True each."""
-    numbers = numbers_of(values, name=name)
-    if not set(numbers) <= {0.0, 1.0}:
-        position = next(i for i, number in enumerate(numbers) if number not in (0.0, 1.0))
-        raise DatasetError(f"{name}[{position}] is {numbers[position]:g}; labels are 0 or 1")
-    return list(map(bool, numbers))
-
-
-def labelled(
-    values: Iterable[float],
-    labels: Iterable[float],
-    *,
-    name: str = "scores",
-    labels_name: str = "labels",
-    bounds: Bounds = (-math.inf, math.inf),
-) -> list[tuple[float, bool]]:
-    """Each value with its binary label."""
-    numbers = numbers_of(values, name=name, bounds=bounds)
-    truth = labels_of(labels, name=labels_name)
-    columns: dict[str, Sized] = {name: numbers, labels_name: truth}
-    require_same_length(**columns)
-    return list(zip(numbers, truth, strict=True))
-
-
 def require_same_length(**columns: Sized) -> None:
     """Raise DatasetError unless all columns have as many values."""
     lengths = {name: len(column) for name, column in columns.items()}

@@ -11,9 +11,9 @@ from random import Random
 
 import pytest
 
-from ragaliq.quality.alarm import Watch
+from ragaliq.lab.alarm import Watch
+from ragaliq.lab.prediction_powered import prediction_powered_mean
 from ragaliq.records.store import StoredScore
-from ragaliq.statistics import prediction_powered_mean
 
 pytestmark = pytest.mark.benchmark
 

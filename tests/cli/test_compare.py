@@ -154,6 +154,6 @@ def test_a_few_losses_that_chance_gives_as_well_are_not_clear(compare, losses, i
     """Of three changes that go either way alike, one time in four all go the same."""
     done = compare(named(*[GOOD] * 25), named(*[BAD] * losses, *[GOOD] * (25 - losses)))
 
-    method = "BCa bootstrap or Student's t, the wider"
+    method = "Student's t of log odds"
     said = f"({method})" if is_clear else f"({method}, not clear)"
     assert said in " ".join(done.stdout.split())

@@ -4,7 +4,7 @@ import pytest
 
 from loopback import MessagesServer
 from ragaliq import LocalJudge
-from ragaliq.judges.calibration import fit_calibration
+from ragaliq.lab.calibration import fit_calibration
 
 CASE = {"query": "When?", "context": ["The shop opens at 9."], "response": "The shop opens at 9."}
 WRONG = {

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from ragaliq import Calibration
-from ragaliq.bench import JudgeBench
+from ragaliq.lab.bench import JudgeBench
 
 
 @pytest.fixture

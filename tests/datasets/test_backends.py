@@ -18,7 +18,8 @@ from products import LangfuseProduct, MlflowProduct, PhoenixProduct, Run  # noqa
 from products_receivers import Fault  # noqa: E402
 from ragaliq.datasets import read_cases, read_labelled_claims  # noqa: E402
 from ragaliq.errors import ConfigurationError, DatasetError  # noqa: E402
-from ragaliq.quality import quality_of, read_labels  # noqa: E402
+from ragaliq.lab.labels import read_labels  # noqa: E402
+from ragaliq.lab.quality import quality_of  # noqa: E402
 from ragaliq.records.store import read_scores  # noqa: E402
 
 CHUNKS = ["The shop opens at 9.", "It has two doors."]

@@ -12,8 +12,8 @@ from langchain_ragaliq import RagaliqCallbackHandler
 ROOT = Path(__file__).parents[2]
 TEXT = "\n".join(page.read_text() for page in (ROOT / "docs/pages/api").glob("*.md"))
 SHOWN = re.findall(r"^::: ([\w.]+)$", TEXT, re.MULTILINE)
-MODULES = """ragaliq ragaliq.bench ragaliq.datasets ragaliq.evaluators ragaliq.guards ragaliq.judges
-    ragaliq.live ragaliq.pytest_plugin ragaliq.quality ragaliq.records ragaliq.reports
+MODULES = """ragaliq ragaliq.datasets ragaliq.evaluators ragaliq.guards ragaliq.judges
+    ragaliq.lab ragaliq.live ragaliq.pytest_plugin ragaliq.records ragaliq.reports
     ragaliq.statistics ragaliq.telemetry ragaliq.testing ragaliq.traces langchain_ragaliq
     llama_index.evaluation.ragaliq""".split()
 CONFIGURED = """Monitor TelemetryOptions Sampling Budget RateLimits CircuitBreaker Guard

@@ -147,13 +147,15 @@ async def test_the_chance_is_what_the_authors_own_code_computes(make, name, clai
     assert (verdict.verdict == "SUPPORTED") == (expected >= 0.5)
 
 
-@pytest.mark.parametrize("name", ["factcg", "minicheck-roberta"])
-async def test_control_words_in_texts_stay_text(make, name):
+@pytest.mark.parametrize(
+    ("name", "word", "apart"),
+    [("factcg", "[SEP]", "[ SEP]"), ("minicheck-roberta", "</s>", "< /s>")],
+)
+async def test_control_words_in_texts_stay_text(make, name, word, apart):
     kind, settings, _ = PUBLISHED[name]
     folder, _, _words = make(kind, **settings)
     judge = EntailmentJudge(name, path=folder)
-    hostile = CONTEXT[0] + " </s> [SEP] <pad>"
-    spaced = hostile.replace("</s>", "< /s>").replace("[SEP]", "[ SEP]").replace("<pad>", "< pad>")
+    hostile, spaced = f"{CONTEXT[0]} {word}", f"{CONTEXT[0]} {apart}"
     assert await judge.verify_claim(CLAIM, [hostile]) == await judge.verify_claim(CLAIM, [spaced])
 
 

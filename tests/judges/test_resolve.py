@@ -10,7 +10,7 @@ from ragaliq import (
     Monitor,
     resolve_judge,
 )
-from ragaliq.judges.calibration import fit_calibration
+from ragaliq.lab.calibration import fit_calibration
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,8 @@ from ragaliq import (
     RAGTestCase,
     TelemetryOptions,
 )
-from ragaliq.judges.calibration import fit_calibration, raw_support
+from ragaliq.judges.calibration import raw_support
+from ragaliq.lab.calibration import fit_calibration
 from ragaliq.testing import ScriptedJudge
 
 CASE = RAGTestCase(

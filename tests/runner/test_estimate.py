@@ -10,8 +10,8 @@ from ragaliq import (
     estimate,
     evaluate,
 )
-from ragaliq.judges.calibration import fit_calibration
 from ragaliq.judges.small import EntailmentJudge
+from ragaliq.lab.calibration import fit_calibration
 from ragaliq.testing import PlainScriptedJudge
 
 LAMP = "The Aurora lamp weighs 310 grams. Its battery lasts twelve hours on the low setting. " * 8

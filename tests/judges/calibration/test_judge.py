@@ -11,7 +11,8 @@ from ragaliq import (
     LocalJudge,
     RAGTestCase,
 )
-from ragaliq.judges.calibration import fit_calibration, raw_support
+from ragaliq.judges.calibration import raw_support
+from ragaliq.lab.calibration import fit_calibration
 
 CONTEXT = ["The museum opened in 1987 and has 3,200 paintings.", "Entry is free on Sundays."]
 CLAIMS = [

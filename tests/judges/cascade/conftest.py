@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ragaliq import ClaimVerdict
-from ragaliq.judges.calibration import fit_calibration
+from ragaliq.lab.calibration import fit_calibration
 from ragaliq.testing import ScriptedJudge
 
 HERE = str(Path(__file__).parent)

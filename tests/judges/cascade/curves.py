@@ -17,12 +17,13 @@ from typing import NamedTuple
 
 from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.judges.base import ClaimVerdict, VerdictsResult
-from ragaliq.judges.calibration import CalibratedJudge, fit_calibration, raw_support
+from ragaliq.judges.calibration import CalibratedJudge, raw_support
 from ragaliq.judges.cascade import CascadeJudge
 from ragaliq.judges.local import LocalJudge
-from ragaliq.judges.local.training.data import FAMILIES, count_words, read_data
-from ragaliq.judges.local.training.fitting import train
 from ragaliq.judges.local.verdict import decide
+from ragaliq.lab.calibration import fit_calibration
+from ragaliq.lab.training.data import FAMILIES, count_words, read_data
+from ragaliq.lab.training.fitting import train
 from ragaliq.testing import ScriptedJudge
 
 SHARES = (0.0, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0)

@@ -12,7 +12,7 @@ from ragaliq import (
     LLMJudge,
     LocalJudge,
 )
-from ragaliq.judges.calibration import fit_calibration
+from ragaliq.lab.calibration import fit_calibration
 from ragaliq.testing import PlainScriptedJudge, ScriptedJudge
 
 CONTEXT = ["A context."]

@@ -1,0 +1,145 @@
+"""How good a judge is: agreement on categories, and ranking by its scores."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from ragaliq.errors import DatasetError
+from ragaliq.lab.resampling import resampled_estimate
+from ragaliq.statistics import Estimate
+
+
+def balanced_accuracy(truth: Sequence[Hashable], predicted: Sequence[Hashable]) -> float:
+    """Mean recall over the categories that truly occur."""
+    from sklearn.metrics import balanced_accuracy_score
+
+    return float(balanced_accuracy_score(truth, predicted))
+
+
+def macro_f1(truth: Sequence[Hashable], predicted: Sequence[Hashable]) -> float:
+    """Mean F1 of the categories; one that was predicted but never true counts with 0."""
+    from sklearn.metrics import f1_score
+
+    return float(f1_score(truth, predicted, average="macro", zero_division=0.0))
+
+
+def kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float | None:
+    """Cohen's kappa: agreement beyond what the two margins give by chance.
+
+    None where both always name the same single category: chance alone explains everything.
+    """
+    from sklearn.metrics import cohen_kappa_score
+
+    if len({*first, *second}) < 2:
+        return None
+    return float(cohen_kappa_score(first, second))
+
+
+def kappa_estimate(
+    first: Sequence[Hashable], second: Sequence[Hashable], *, seed: int = 0
+) -> Estimate | None:
+    """Cohen's kappa with its 95 % interval, a bootstrap over the items."""
+    pairs = list(zip(first, second, strict=True))
+    return resampled_estimate(
+        pairs, lambda some: kappa(*zip(*some, strict=True)), cases=len(pairs), seed=seed
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McNemar:
+    """Test of two judges on the same items: does one have more right than the other.
+
+    Attributes:
+        only_first: Items only the first judge has right.
+        only_second: Items only the second judge has right.
+        exact_p: Two-sided exact binomial p-value.
+        mid_p: The mid-p value, nearer to the nominal level (Fagerland, Lydersen & Laake 2013,
+            BMC Medical Research Methodology 13:91).
+    """
+
+    only_first: int
+    only_second: int
+    exact_p: float
+    mid_p: float
+
+
+def mcnemar(first_right: Sequence[bool], second_right: Sequence[bool]) -> McNemar:
+    """McNemar's test of two judges, item by item."""
+    from scipy.stats import binom, binomtest
+
+    pairs = list(zip(first_right, second_right, strict=True))
+    one, other = pairs.count((True, False)), pairs.count((False, True))
+    if one == other:
+        return McNemar(only_first=one, only_second=other, exact_p=1.0, mid_p=1.0)
+    trials, least = one + other, min(one, other)
+    exact = float(binomtest(least, trials).pvalue)
+    point = float(binom.pmf(least, trials, 0.5))
+    return McNemar(only_first=one, only_second=other, exact_p=exact, mid_p=exact - point)
+
+
+# Ranking.
+
+
+def auroc(scores: Sequence[float], labels: Sequence[float]) -> float:
+    """The chance that an item with label 1 scores above one with label 0; ties count half."""
+    from sklearn.metrics import roc_auc_score
+
+    return float(roc_auc_score(labels, scores))
+
+
+def auroc_estimate(scores: Sequence[float], labels: Sequence[float], *, seed: int = 0) -> Estimate:
+    """The AUROC with its 95 % interval, a bootstrap over the items.
+
+    Raises:
+        DatasetError: All labels are the same.
+    """
+
+    def area(some: Sequence[tuple[float, float]]) -> float | None:
+        drawn, truth = zip(*some, strict=True)
+        return auroc(drawn, truth) if len(set(truth)) == 2 else None
+
+    positive = sum(label > 0 for label in labels)
+    pairs = list(zip(scores, labels, strict=True))
+    found = resampled_estimate(pairs, area, cases=min(positive, len(labels) - positive), seed=seed)
+    if found is None:
+        raise DatasetError("labels: all are the same; a ranking needs items of both classes")
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RiskPoint:
+    """What happens when a judge decides only what it is surest of.
+
+    Attributes:
+        threshold: The least confidence that is decided.
+        coverage: Share of the items decided.
+        risk: Share of errors among those.
+    """
+
+    threshold: float
+    coverage: float
+    risk: float
+
+
+def risk_coverage(confidences: Sequence[float], right: Sequence[bool]) -> list[RiskPoint]:
+    """The abstention curve, from the surest items alone to all of them.
+
+    El-Yaniv & Wiener 2010, JMLR 11. Items of equal confidence are decided together, so the curve
+    does not depend on the order of the items.
+
+    Args:
+        confidences: How sure the judge was of each item.
+        right: Whether it was right.
+    """
+    points, decided, wrong = [], 0, 0
+    ranked = sorted(zip(confidences, right, strict=True), key=lambda item: -item[0])
+    for threshold, group in groupby(ranked, key=lambda item: item[0]):
+        outcomes = [hit for _, hit in group]
+        decided += len(outcomes)
+        wrong += sum(not hit for hit in outcomes)
+        points.append(
+            RiskPoint(threshold=threshold, coverage=decided / len(ranked), risk=wrong / decided)
+        )
+    return points

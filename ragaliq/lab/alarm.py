@@ -1,0 +1,208 @@
+"""Alarms about scores that moved: always valid, never about a judge that was replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from ragaliq.core.checks import require_positive
+from ragaliq.lab.emit import QualityEmitter, QualityOf
+from ragaliq.lab.sequential import Shift, ShiftTest
+from ragaliq.records import EvaluationRecord
+from ragaliq.records.store import StoredScore, scores_of
+from ragaliq.statistics.sampling import WeightedSums
+from ragaliq.telemetry.emit import TelemetryOptions
+
+_DAY = 86_400.0
+_DAYS = 28
+_FEWEST = 100  # scores of a release that the next one may be compared with
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QualityChange:
+    """A metric that moved in a pipeline.
+
+    Attributes:
+        pipeline: The application's name for the chain.
+        metric: The metric.
+        fingerprint: The judge epoch, the same before and after.
+        time: Unix time of the score by which it was seen.
+        shift: Direction and size, with intervals.
+        reference: What it is compared with: `release 1.4`, or `first 1,000 scores`.
+        release: The application's release that it was seen in, where that is known.
+    """
+
+    pipeline: str
+    metric: str
+    fingerprint: str
+    time: float
+    shift: Shift
+    reference: str
+    release: str = ""
+
+
+class Watch:
+    """One metric in one pipeline: a reference, and the scores since then against it.
+
+    The reference is the release before (`service.version`) where that has 100 scores, else the
+    first scores. A change of the judge's fingerprint begins a new reference: it is not a change of
+    the application. After an alarm the reference is made of the scores that follow.
+
+    Args:
+        pipeline: The application's name for the chain.
+        metric: The metric.
+        reference: Scores that make a reference.
+        alpha: The chance of a false alarm within 28 days.
+        tolerance: A move of less is none.
+
+    Attributes:
+        fingerprint: The judge epoch of the last score.
+        change: The last change, until there is a new reference.
+    """
+
+    def __init__(
+        self,
+        pipeline: str,
+        metric: str,
+        *,
+        reference: int = 1000,
+        alpha: float = 0.05,
+        tolerance: float = 0.02,
+    ) -> None:
+        self.pipeline, self.metric = pipeline, metric
+        self._wanted, self._alpha, self._tolerance = reference, alpha, tolerance
+        self.fingerprint = ""
+        self._release = ""
+        self.change: QualityChange | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        self._sums, self._heaviest = WeightedSums(), 1.0
+        self._test: ShiftTest | None = None
+        self._reference = ""
+        self._day = 0.0
+
+    def add(self, score: StoredScore) -> QualityChange | None:
+        """Take in a score; returns the change that it shows, if it does."""
+        if not score.weight:
+            return None
+        if score.fingerprint != self.fingerprint:
+            self._begin()
+            self.change = None
+        elif score.release != self._release and self._sums.n >= _FEWEST:
+            self._compare(f"release {self._release}" if self._release else "the release before")
+            self._sums, self._heaviest = WeightedSums(), 1.0
+        elif self._test is None and self._sums.n >= self._wanted:
+            self._compare(f"first {self._sums.n:,} scores")
+        self.fingerprint, self._release = score.fingerprint, score.release
+        self._sums.add(score.score, 1.0 / score.weight)
+        self._heaviest = max(self._heaviest, score.weight)
+        if self._test is None:
+            return None
+        day = score.time // _DAY
+        if day > self._day:
+            self._day = day
+            if self._test.started == _DAYS:
+                self._test.renew()
+            self._test.start()
+        self._test.add(score.score, score.weight)
+        shift = self._test.shift()
+        if shift is None:
+            return None
+        self.change = QualityChange(
+            pipeline=self.pipeline,
+            metric=self.metric,
+            fingerprint=score.fingerprint,
+            time=score.time,
+            shift=shift,
+            reference=self._reference,
+            release=score.release,
+        )
+        self._begin()
+        return self.change
+
+    def _compare(self, reference: str) -> None:
+        """Begin to compare with what was summed up."""
+        self._reference, self._day, self.change = reference, 0.0, None
+        self._test = ShiftTest(
+            self._sums,
+            heaviest=self._heaviest,
+            alpha=self._alpha,
+            tolerance=self._tolerance,
+            starts=_DAYS,
+        )
+
+
+class QualityAlarm:
+    """A sink that tells when a metric of a pipeline has moved, with an interval.
+
+    Emits the log event `ragaliq.quality.changed` and keeps the gauge of that name: the difference
+    while a change is fresh, else 0. Give it to a `Monitor` or `evaluate` with `sinks=`, one for
+    each process; with several processes, `ragaliq quality` over their store sees all of them.
+
+    Args:
+        reference: Scores that make a reference.
+        alpha: The chance of a false alarm within 28 days, for each metric of each pipeline.
+        tolerance: A move of less is none.
+        on_change: Called with each change.
+        telemetry: The providers; the process's own by default.
+
+    Raises:
+        ConfigurationError: A setting is out of range.
+    """
+
+    name: Final = "quality_alarm"
+
+    def __init__(
+        self,
+        *,
+        reference: int = 1000,
+        alpha: float = 0.05,
+        tolerance: float = 0.02,
+        on_change: Callable[[QualityChange], object] | None = None,
+        telemetry: TelemetryOptions | None = None,
+    ) -> None:
+        require_positive("QualityAlarm", reference=reference)
+        # Refused here and not at the first full reference.
+        sums = WeightedSums()
+        sums.add(1.0, 1.0)
+        ShiftTest(sums, alpha=alpha, tolerance=tolerance)
+        self._watch = partial(Watch, reference=reference, alpha=alpha, tolerance=tolerance)
+        self._on_change = on_change
+        self._emitter = QualityEmitter(telemetry)
+        self._watches: dict[tuple[str, str], Watch] = {}
+
+    async def write(self, records: Sequence[EvaluationRecord]) -> None:
+        """Take in records, in the order of time."""
+        for record in records:
+            for score in scores_of(record):
+                self._add(score)
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+    def _add(self, score: StoredScore) -> None:
+        key = score.pipeline, score.metric
+        if key not in self._watches:
+            self._watches[key] = self._watch(*key)
+        watch = self._watches[key]
+        change = watch.add(score)
+        of = QualityOf(*key, score.fingerprint, score.higher_is_better)
+        emit_change(self._emitter, watch.change, change, of=of)
+        if change is not None and self._on_change is not None:
+            self._on_change(change)
+
+
+def emit_change(
+    emitter: QualityEmitter,
+    fresh: QualityChange | None,
+    new: QualityChange | None,
+    *,
+    of: QualityOf,
+) -> None:
+    """Set the gauge by the change that is fresh, and emit the event of one that is new."""
+    emitter.difference(of, fresh.shift.difference.value if fresh else 0.0)
+    if new is not None:
+        emitter.changed(of, new.shift, time=new.time, reference=new.reference, release=new.release)

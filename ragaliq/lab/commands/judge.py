@@ -1,0 +1,458 @@
+"""`ragaliq judge bench`, `judge compare`, `calibrate`: how good a judge is on labelled claims."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import ExitStack, aclosing
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from rich.table import Table
+
+from ragaliq.cli.console import Command, ExitCode, errors, output, plain, progress, say_what_is_left
+from ragaliq.cli.options import (
+    BaseUrl,
+    CalibrationFile,
+    Judge,
+    Model,
+    Render,
+    Replies,
+    choose_judge,
+)
+from ragaliq.cli.outputs import require_writable
+from ragaliq.core.files import file_errors
+from ragaliq.core.results import JudgeUsage
+from ragaliq.datasets import LabelledClaim, read_labelled_claims
+from ragaliq.errors import ConfigurationError, DatasetError, JudgeError
+from ragaliq.judges.base import BatchingJudge, LLMJudge
+from ragaliq.judges.calibration import Calibration, Side
+from ragaliq.judges.unsent import RequestWriter, reads_replies
+from ragaliq.lab.agreement import RiskPoint
+from ragaliq.lab.bench import JudgeBench, JudgeFigures, bench_of, compare_benches
+from ragaliq.lab.calibration import fit_calibration
+from ragaliq.lab.judging import Journal, JudgedClaim, journal_settings, judge_claims
+from ragaliq.lab.reliability_svg import reliability_svg
+from ragaliq.scoring.scorer import CostCap
+from ragaliq.statistics import Estimate
+
+judge = typer.Typer(
+    help="Measure judges on labelled claims.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+
+
+@judge.command(cls=Command)
+def bench(
+    data: Labels,
+    *,
+    judge: Judge = None,
+    model: Model = None,
+    base_url: BaseUrl = None,
+    calibration: CalibrationFile = None,
+    out: Annotated[
+        Path | None, typer.Option(help="A .json file for figures and decisions, without texts.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="An .svg file for the reliability plot.")
+    ] = None,
+    compare: Annotated[
+        str | None,
+        typer.Option(
+            help="Another judge (local, claude), or what `judge bench --out` wrote for it.",
+            metavar="NAME|PATH",
+        ),
+    ] = None,
+    journal: JournalFile = None,
+    max_cost: MaxCost = None,
+    concurrency: Concurrency = 8,
+    timeout: Timeout = 120.0,
+    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+    render: Render = None,
+    replies: Replies = None,
+) -> int:
+    """Measure a judge on labelled claims."""
+    if plot is not None and plot.suffix.lower() != ".svg":
+        raise ConfigurationError(f"--plot {plot}: the plot is an .svg file")
+    if render is not None and replies is not None:
+        raise ConfigurationError("give --render or --replies, not both")
+    asked = choose_judge(
+        judge,
+        model=model,
+        base_url=base_url,
+        calibration=calibration,
+        is_asked=render is None and replies is None,
+    )
+    require_writable(
+        [("--journal", journal), ("--out", out), ("--plot", plot), ("--render", render)],
+        read=[
+            ("the labels", data),
+            ("the calibration", asked.calibration),
+            ("--compare", compare),
+            ("--model", model),
+            ("--replies", replies),
+        ],
+    )
+    if render is not None:
+        return _render(data, asked.judge, render)
+    decider = asked.judge if replies is None else reads_replies(asked.judge, replies)
+    file = Path(compare) if compare is not None and compare.endswith(".json") else None
+    other = _other(compare, file, data)
+    asked.announce()
+    judged = judge_file(
+        data,
+        decider,
+        journal=journal,
+        max_cost=max_cost,
+        concurrency=concurrency,
+        timeout=timeout,
+    )
+    require_some_success(judged, data)
+    result = bench_of(judged, decider, data=data.name, seed=seed)
+    show_bench(result)
+    if out is not None:
+        result.save(out)
+    if plot is not None:
+        _plot(result, plot)
+    if other is not None:
+        show_comparison(result, other, seed=seed, files=(out, file))
+    return ExitCode.OK
+
+
+@judge.command(name="compare", cls=Command)
+def compare_files(
+    first: Annotated[Path, typer.Argument(help="What `judge bench --out` wrote.", metavar="FIRST")],
+    second: Annotated[
+        Path, typer.Argument(help="The same of another judge on the same claims.", metavar="SECOND")
+    ],
+    *,
+    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+) -> int:
+    """Compare two judges claim by claim, from what `judge bench --out` wrote."""
+    one, other = JudgeBench.load(first), JudgeBench.load(second)
+    show_comparison(one, other, seed=seed, files=(first, second))
+    return ExitCode.OK
+
+
+def _render(data: Path, judge: LLMJudge, path: Path) -> int:
+    """Write the requests that the bench would send."""
+    writer = RequestWriter(judge, path)
+    judge_file(data, writer.judge, concurrency=1)
+    errors.print(plain(f"{path}: {writer.count} requests; nothing was sent"))
+    return ExitCode.OK
+
+
+def _other(compare: str | None, file: Path | None, data: Path) -> JudgeBench | None:
+    """The judge to compare with, before anything is spent on the first one."""
+    if file is not None:
+        return JudgeBench.load(file)
+    if compare is None:
+        return None
+    other = choose_judge(compare, is_calibrated=False).judge
+    if other.model is not None:
+        raise ConfigurationError(
+            f"--compare {compare}: bench a judge that costs money by itself, with --out and "
+            "--journal, and name its file here"
+        )
+    return bench_of(judge_file(data, other), other, data=data.name)
+
+
+def _plot(result: JudgeBench, path: Path) -> None:
+    figures = result.overall
+    if figures.ece is None:
+        errors.print("no plot: the judge decided nothing")
+        return
+    picture = reliability_svg(
+        figures.reliability, title=f"{result.title}, {result.data}", ece=figures.ece.value
+    )
+    with file_errors(path):
+        path.write_text(picture, encoding="utf-8")
+
+
+_COVERAGES = (0.25, 0.5, 0.75, 1.0)
+
+
+def show_bench(bench: JudgeBench) -> None:
+    """Print the figures, overall and by group."""
+    output.print(plain(f"{bench.title}: {bench.data}"))
+    # In 80 columns, intervals leave hardly any room for the groups' names.
+    table = Table(box=None, pad_edge=False, collapse_padding=True)
+    table.add_column("group", overflow="fold", min_width=len("group"))
+    for column in ("claims", "supp.", "AUROC", "bal. acc.", "macro F1", "kappa", "ECE"):
+        table.add_column(column, no_wrap=True)
+    for name, figures in {**bench.groups, "all": bench.overall}.items():
+        table.add_row(plain(name, limit=40), *_cells(figures))
+    output.print(table)
+    overall = bench.overall
+    classes = "three" if overall.classes == 3 else "two"
+    output.print(f"macro F1 and kappa over {classes} classes; 95 % intervals, drawn by context")
+    confusion = Table("label", "judged", "claims", box=None, pad_edge=False)
+    for pair, count in overall.confusion.items():
+        confusion.add_row(*pair.split("/"), f"{count:,}")
+    output.print(confusion)
+    output.print("errors when only the surest are decided: " + _abstention(overall.risk_coverage))
+    _show_cost(overall)
+    if bench.calibration == "uncalibrated":
+        output.print("confidence is uncalibrated: `ragaliq calibrate` makes it a probability")
+    if overall.failures:
+        shown = ", ".join(f"{n:,} {status}" for status, n in sorted(overall.failures.items()))
+        errors.print(f"not scored, and in no figure: {shown}")
+
+
+def show_comparison(
+    first: JudgeBench, second: JudgeBench, *, seed: int, files: tuple[Path | None, Path | None]
+) -> None:
+    """Print how the second judge does against the first; `files` tell two of one name apart."""
+    found = compare_benches(first, second, seed=seed)
+    output.print(plain(f"second minus first, on {found.pairs:,} claims that both decided"))
+    for place, bench, file in zip(("first: ", "second:"), (first, second), files, strict=True):
+        output.print(plain(f"{place} {bench.title}{f' ({file})' if file else ''}"))
+    table = Table(box=None, pad_edge=False)
+    for column in ("figure", "difference", "method"):
+        table.add_column(column, overflow="fold")
+    differences = {
+        "accuracy": found.accuracy,
+        "balanced accuracy": found.balanced_accuracy,
+        "AUROC": found.auroc,
+    }
+    for name, value in differences.items():
+        clear = value is not None and (value.low > 0.0 or value.high < 0.0)
+        note = "" if value is None else value.method + ("" if clear else ", not clear")
+        table.add_row(name, plain(_signed(value)), note)
+    output.print(table)
+    test = found.mcnemar
+    output.print(
+        f"McNemar: only the first is right {test.only_first:,} times, only the second "
+        f"{test.only_second:,}; p = {test.exact_p:.3g} exact, {test.mid_p:.3g} mid-p"
+    )
+    if found.left_out:
+        errors.print(f"{found.left_out:,} claims are in one bench only, or a judge failed on them")
+
+
+def _cells(figures: JudgeFigures) -> list[str]:
+    of = figures
+    values = of.auroc, of.balanced_accuracy, of.macro_f1, of.kappa, of.ece
+    return [f"{of.scored:,}", f"{of.supported:,}", *map(_interval, values)]
+
+
+def _interval(value: Estimate | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value.value:.3f}\n{value.low:.2f}..{value.high:.2f}"
+
+
+def _signed(value: Estimate | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value.value:+.3f} [{value.low:+.3f}, {value.high:+.3f}]"
+
+
+def _abstention(points: Sequence[RiskPoint]) -> str:
+    shown = []
+    for wanted in _COVERAGES:
+        point = next(each for each in points if each.coverage >= wanted)
+        shown.append(f"{point.risk:.1%} of {point.coverage:.0%}")
+    return ", ".join(dict.fromkeys(shown))
+
+
+def _show_cost(figures: JudgeFigures) -> None:
+    usage, median = figures.usage, figures.median_seconds
+    cost = "cost unknown" if usage.cost_usd is None else f"${usage.cost_usd:,.4f}"
+    line = f"{cost}, {usage.requests:,} requests, {usage.total_tokens:,} tokens"
+    if median is not None and figures.slowest_seconds is not None:
+        line += (
+            f"; median {median.value * 1000:,.1f} ms a claim "
+            f"({median.low * 1000:,.1f} to {median.high * 1000:,.1f}), "
+            f"19 of 20 within {figures.slowest_seconds * 1000:,.1f} ms"
+        )
+    output.print(line)
+
+
+_SIDES: tuple[tuple[Side, str], ...] = (
+    ("faithfulness", "called supported from a probability of"),
+    ("hallucination", "flagged as unsupported below"),
+)
+_PRECISIONS = (0.8, 0.9, 0.95)
+
+
+def calibrate(
+    labels: Labels,
+    *,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The .json file to write.")],
+    judge: Judge = None,
+    model: Model = None,
+    base_url: BaseUrl = None,
+    precision: Annotated[
+        float | None,
+        typer.Option(
+            help="Choose the probability from which a claim counts as supported so that this "
+            "share of those claims is."
+        ),
+    ] = None,
+    min_support: Annotated[
+        str | None,
+        typer.Option(
+            metavar="P|balanced",
+            help="Set this probability itself (default 0.5), or the one with the best "
+            "balanced accuracy.",
+        ),
+    ] = None,
+    journal: JournalFile = None,
+    max_cost: MaxCost = None,
+    concurrency: Concurrency = 8,
+    timeout: Timeout = 120.0,
+    seed: Annotated[int, typer.Option(help="Seed of the cross-validation.")] = 0,
+) -> int:
+    """Fit a judge's confidence to labelled claims. At least 100 are needed, 20 of each kind."""
+    require_writable(
+        [("--journal", journal), ("--out", out)],
+        read=[("the labels", labels), ("--model", model)],
+    )
+    operating_point = _operating_point(min_support)
+    asked = choose_judge(judge, model=model, base_url=base_url, is_calibrated=False)
+    decider = asked.judge
+    if not isinstance(decider, BatchingJudge):
+        raise ConfigurationError(f"{decider.name} cannot be calibrated: only a BatchingJudge can")
+    asked.announce()
+    judged = judge_file(
+        labels,
+        decider,
+        journal=journal,
+        max_cost=max_cost,
+        concurrency=concurrency,
+        timeout=timeout,
+    )
+    require_some_success(judged, labels)
+    # In the file's order and not in that of the replies: the same labels give the same calibration.
+    rows = sorted((row for row in judged if row.failure is None), key=lambda row: row.id)
+    if len(rows) < len(judged):
+        errors.print(f"{len(judged) - len(rows):,} claims are skipped: the judge failed on them")
+    calibration = fit_calibration(
+        decider,
+        [row.support for row in rows if row.support is not None],
+        [row.is_supported for row in rows],
+        clusters=[row.cluster for row in rows],
+        precision=precision,
+        min_support=operating_point,
+        seed=seed,
+    )
+    calibration.save(out)
+    _show(calibration, out)
+    return ExitCode.OK
+
+
+def _operating_point(given: str | None) -> float | Literal["balanced"] | None:
+    if given is None or given == "balanced":
+        return "balanced" if given else None
+    try:
+        return float(given)
+    except ValueError:
+        raise ConfigurationError(
+            f"--min-support {given!r}: give a probability or 'balanced'"
+        ) from None
+
+
+def _show(calibration: Calibration, out: Path) -> None:
+    figures = calibration.figures
+    output.print(plain(f"{calibration.id} in {out}"))
+    output.print(
+        f"{calibration.method}, {calibration.labels:,} labels, {calibration.supported:,} supported"
+    )
+    low, high = figures.auroc_interval
+    output.print(plain(f"AUROC {figures.auroc:.3f} [{low:.3f}, {high:.3f}]"))
+    output.print(
+        "on held-out labels: "
+        f"Brier score {figures.brier:.3f} (was {figures.brier_uncalibrated:.3f}), "
+        f"ECE {figures.ece:.3f} (was {figures.ece_uncalibrated:.3f})"
+    )
+    for side, words in _SIDES:
+        for wanted in _PRECISIONS:
+            try:
+                shown = f"{words} {calibration.threshold_for(wanted, evaluator=side):.3f}"
+            except ConfigurationError:
+                shown = "no threshold; these labels do not show that precision"
+            output.print(f"{wanted:.0%} precise for {side}: {shown}")
+    output.print(f"a claim counts as supported from a probability of {calibration.min_support:g}")
+
+
+Labels = Annotated[
+    Path,
+    typer.Argument(
+        help="A file of labelled claims (claim, context, label): .jsonl, .csv and so on, also .gz.",
+        metavar="LABELS",
+    ),
+]
+JournalFile = Annotated[
+    Path | None,
+    typer.Option("--journal", help="Store each decision in this file; rerun to continue."),
+]
+MaxCost = Annotated[
+    float | None, typer.Option(min=0.0, help="Start no further claim after this many US dollars.")
+]
+Concurrency = Annotated[int, typer.Option(min=1, help="Claims to ask about at the same time.")]
+Timeout = Annotated[float, typer.Option(min=0.001, help="Seconds for each claim.")]
+
+
+def judge_file(
+    data: Path,
+    judge: LLMJudge,
+    *,
+    journal: Path | None = None,
+    max_cost: float | None = None,
+    concurrency: int = 8,
+    timeout: float = 120.0,
+) -> list[JudgedClaim]:
+    """Have the claims of a file judged, but for those that the journal holds."""
+    if max_cost is not None and journal is None:
+        raise ConfigurationError("--max-cost needs --journal, or what was paid for would be lost")
+    # Reading all first finds a bad row before anything is spent.
+    claims = list(read_labelled_claims(data))
+    with ExitStack() as files:
+        kept: Journal | None = None
+        if journal is not None:
+            kept = files.enter_context(Journal(journal, journal_settings(data, judge)))
+        known = kept.judged if kept else {}
+        judged = [known[claim.id] for claim in claims if claim.id in known]
+        todo = [claim for claim in claims if claim.id not in known]
+        show = files.enter_context(progress(len(claims), len(judged)))
+
+        async def run(todo: Sequence[LabelledClaim]) -> None:
+            work = judge_claims(
+                todo,
+                judge,
+                concurrency=concurrency,
+                deadline=timeout,
+                cap=CostCap(
+                    max_cost, spent=kept.usage if kept else JudgeUsage(), option="--max-cost"
+                ),
+            )
+            try:
+                async with aclosing(work) as stream:
+                    async for each in stream:
+                        if kept is not None:
+                            kept.append(each)
+                        judged.append(each)
+                        show(each.usage)
+            finally:
+                await judge.aclose()
+
+        try:
+            asyncio.run(run(todo))
+        except KeyboardInterrupt:
+            option = f"--journal {journal or 'journal.jsonl'}"
+            say_what_is_left(len(judged), len(claims), journal, option=option)
+            raise
+    return judged
+
+
+def require_some_success(judged: Sequence[JudgedClaim], data: Path) -> None:
+    """Refuse figures of nothing."""
+    if not judged:
+        raise DatasetError(f"{data}: there are no claims in it")
+    failed = {row.error_type for row in judged if row.failure is not None}
+    if all(row.failure is not None for row in judged):
+        kinds = ", ".join(sorted(str(kind) for kind in failed))
+        raise JudgeError(f"the judge failed on all {len(judged)} claims ({kinds})")
