@@ -1,0 +1,165 @@
+"""The words by which declines and courtesies are recognised, by language, from a data file.
+
+`declines.json` has for each language the classes a word may be in: the documents, what one learns
+from them, verbs of saying, of holding and of knowing, denials, small words. An entry may be a
+phrase; one that ends in `*` stands for every word that begins so.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import NamedTuple
+
+_UNSPACED = ("zh", "ja", "ko")
+_LONGEST = 5  # words of a phrase
+_PREFIX = 4  # letters by which prefixes are looked up
+_WORD = re.compile(r"n/a\b|\w+(?:\w|[\u0900-\u097f\u064b-\u065f\u0300-\u036f])*")
+_NOTHING = frozenset[str]()
+
+
+class KnownWord(NamedTuple):
+    """A word or phrase of a sentence, with the classes it is in; none for a word of the topic."""
+
+    text: str
+    classes: frozenset[str]
+
+
+class Vocabulary:
+    """The words of one language, by class.
+
+    Args:
+        language: ISO 639-1 code.
+        classes: Class -> its entries, separated by commas.
+    """
+
+    def __init__(self, language: str, classes: Mapping[str, str]) -> None:
+        found: dict[str, set[str]] = {}
+        for name, entries in classes.items():
+            for entry in entries.split(", "):
+                found.setdefault(entry, set()).add(name)
+        self._exact = {
+            " ".join(_WORD.findall(entry)) if language not in _UNSPACED else entry: frozenset(names)
+            for entry, names in found.items()
+            if not entry.endswith("*")
+        }
+        self._prefixes: dict[str, list[tuple[str, frozenset[str]]]] = {}
+        for entry, names in found.items():
+            if entry.endswith("*"):
+                stub = entry[:-1]
+                self._prefixes.setdefault(stub[:_PREFIX], []).append((stub, frozenset(names)))
+        self._pieces: re.Pattern[str] | None = None
+        if language in _UNSPACED:
+            longest = sorted(self._exact, key=len, reverse=True)
+            self._pieces = re.compile("|".join(map(re.escape, longest)))
+
+    def tokens(self, text: str) -> list[KnownWord]:
+        """The words and phrases of a part of a sentence, the longest known ones first."""
+        if self._pieces is not None:
+            return self._cut(text, self._pieces)
+        words, found, at = _WORD.findall(text), list[KnownWord](), 0
+        while at < len(words):
+            for length in range(min(_LONGEST, len(words) - at), 0, -1):
+                phrase = " ".join(words[at : at + length])
+                classes = self._exact.get(phrase, _NOTHING)
+                if length == 1:
+                    classes |= self._by_prefix(phrase)
+                if classes:
+                    break
+            found.append(KnownWord(phrase, classes))
+            at += length
+        return found
+
+    def _by_prefix(self, word: str) -> frozenset[str]:
+        if len(word) == 1 and word.isalpha():
+            return frozenset({"fill"})  # what an apostrophe left: "the CEO's", "l'adresse"
+        for stub, names in self._prefixes.get(word[:_PREFIX], ()):
+            if word.startswith(stub):
+                return names
+        return _NOTHING
+
+    def _cut(self, text: str, pieces: re.Pattern[str]) -> list[KnownWord]:
+        found, at = list[KnownWord](), 0
+        for piece in pieces.finditer(text):
+            if between := "".join(_WORD.findall(text[at : piece.start()])):
+                found.append(KnownWord(between, _NOTHING))
+            found.append(KnownWord(piece.group(), self._exact[piece.group()]))
+            at = piece.end()
+        if between := "".join(_WORD.findall(text[at:])):
+            found.append(KnownWord(between, _NOTHING))
+        return found
+
+
+# Read on import: reading a file later would block an event loop.
+_DATA = (resources.files(__package__) / "declines.json").read_text("utf-8")
+
+
+class _Trigger(NamedTuple):
+    """A word or phrase of a class, which tells in which language to look closer."""
+
+    language: str
+    text: str
+
+
+class _Index:
+    """All languages: their vocabularies, and where the words of a class lead to.
+
+    Most sentences have no word of the class asked for, and are done after one look at each word.
+    """
+
+    def __init__(self) -> None:
+        data: dict[str, dict[str, str]] = json.loads(_DATA)
+        self.vocabularies = {code: Vocabulary(code, classes) for code, classes in data.items()}
+        # By the first word; of what ends in "*" by its first letters; and of unspaced scripts.
+        self._first: dict[str, dict[str, list[_Trigger]]] = {}
+        self._stubs: dict[str, dict[str, list[_Trigger]]] = {}
+        self._within: dict[str, list[_Trigger]] = {}
+        for code, classes in data.items():
+            for name, entries in classes.items():
+                first, stubs = self._first.setdefault(name, {}), self._stubs.setdefault(name, {})
+                for entry in entries.split(", "):
+                    trigger = _Trigger(code, entry.rstrip("*"))
+                    if code in _UNSPACED:
+                        self._within.setdefault(name, []).append(trigger)
+                    elif entry.endswith("*"):
+                        stubs.setdefault(entry[:_PREFIX], []).append(trigger)
+                    else:
+                        first.setdefault(entry.split()[0], []).append(trigger)
+
+    def languages(self, said: str, name: str) -> set[str]:
+        """The languages of which a sentence has a word of a class."""
+        found, padded = set[str](), ""
+        words = _WORD.findall(said)
+        first, stubs = self._first[name], self._stubs[name]
+        for word in words:
+            for trigger in first.get(word, ()):
+                padded = padded or f" {' '.join(words)} "
+                if trigger.text == word or f" {trigger.text} " in padded:
+                    found.add(trigger.language)
+            for trigger in stubs.get(word[:_PREFIX], ()):
+                if word.startswith(trigger.text):
+                    found.add(trigger.language)
+        if not said.isascii() and any(character >= "\u1100" for character in said):
+            within = self._within.get(name, ())
+            found.update(trigger.language for trigger in within if trigger.text in said)
+        return found
+
+
+@cache
+def _index() -> _Index:
+    return _Index()
+
+
+def vocabularies_with(said: str, name: str) -> list[Vocabulary]:
+    """The vocabularies of the languages of which a sentence has a word of a class.
+
+    Args:
+        said: A sentence in lower case.
+        name: The class, such as `negation`.
+    """
+    index = _index()
+    languages = index.languages(said, name)
+    return [index.vocabularies[code] for code in languages] if languages else []
