@@ -12,7 +12,7 @@ def main() -> None:
     try:
         from ragaliq.cli.app import run
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] not in ("typer", "rich", "yaml"):
+        if error.name is None or error.name.partition(".")[0] not in ("typer", "rich"):
             raise
         sys.exit(
             f"ragaliq: the command line needs {error.name}, which is not installed: "

@@ -55,7 +55,7 @@ from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.files import file_errors, owner_only
 from ragaliq.core.results import JudgeUsage, passing_scores
 from ragaliq.datasets import CaseReader, TraceReader
-from ragaliq.datasets.cases import misspelt, recognised
+from ragaliq.datasets.cases import recognised
 from ragaliq.datasets.opening import is_backend
 from ragaliq.errors import BudgetExceeded, ConfigurationError, DatasetError
 from ragaliq.evaluators.metrics import (
@@ -100,7 +100,7 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
         list[str],
         typer.Argument(
             metavar="DATA",
-            help="Files of cases (.jsonl, .json, .csv, .tsv, .yaml, .parquet) or traces "
+            help="Files of cases (.jsonl, .json, .csv, .tsv, .parquet) or traces "
             "(OTLP, Phoenix's exports), also .gz; - for standard input; "
             "phoenix://PROJECT, mlflow://EXPERIMENT or langfuse:// for the runs there "
             "without a score; with --pending a file of runs, sqlite:///runs.db.",
@@ -425,11 +425,13 @@ def _read_through(
     names = [each.name for each in metrics if not isinstance(each, RelevanceEvaluator)]
     if names and not has_context:  # their scores mean nothing then
         blank = next((name for name in reader.columns if recognised(name) == "context"), None)
-        found = f": the rows have {reader.named_columns}" if reader.columns else ""
-        found += f"{misspelt('context', reader.columns)}; say where it is with --field context=NAME"
-        if blank is not None:
-            found = f": {blank!r} is blank in every row"
-        errors.print(plain(f"no case has any context for {', '.join(names)}{found}"))
+        problem = f"no case has any context for {', '.join(names)}"
+        if reader.columns and blank is None:
+            raise DatasetError(
+                f"{reader.path}: {problem}: the columns are {reader.named_columns}. Add --field "
+                "context=COLUMN, or choose other metrics, such as --metrics relevance"
+            )
+        errors.print(plain(f"{problem}: {blank!r} is blank in every row" if blank else problem))
 
 
 def _require_known_requests(metric: Evaluator, strategy: StrategyName | None) -> None:

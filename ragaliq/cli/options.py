@@ -57,7 +57,7 @@ class StrategyName(StrEnum):
 Data = Annotated[
     list[str],
     typer.Argument(
-        help="Files of cases (.jsonl, .json, .csv, .tsv, .yaml, .parquet) or traces "
+        help="Files of cases (.jsonl, .json, .csv, .tsv, .parquet) or traces "
         "(OTLP, Phoenix's exports), also .gz; - for standard input.",
         metavar="DATA",
     ),

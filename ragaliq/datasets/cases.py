@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import ast
-import io
 import itertools
 import json
 import math
 import re
-import tokenize
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -49,16 +46,6 @@ def recognised(name: str) -> str | None:
     return _FIELD_OF.get(plain_name(name))
 
 
-def misspelt(field: str, columns: Iterable[str]) -> str:
-    """A remark for a message: the column whose name is nearly one that the field goes by."""
-    for column in columns:
-        if recognised(column) is None and did_you_mean(
-            plain_name(column), FIELDS[field], at_least=0.75
-        ):
-            return f" ({column!r} looks like it)"
-    return ""
-
-
 def plain_name(path: str) -> str:
     """A column's name as `FIELDS` would write it."""
     return path.rpartition(".")[2].lower().replace(" ", "_").replace("-", "_")
@@ -96,7 +83,7 @@ def _nested(name: str, value: Any) -> Mapping[Any, Any] | None:
     """What an input or output with this plain name holds under names, if it does."""
     if isinstance(value, Mapping):
         return value
-    read = _written(value, None) if isinstance(value, str) else None
+    read = _json_in(value) if isinstance(value, str) else None
     if not isinstance(read, Mapping):
         return None
     # The answer may be JSON itself.
@@ -144,7 +131,8 @@ _TEXT_KEYS = ("text", "page_content", "content", "chunk", "passage")
 _ID_KEYS = ("id", "chunk_id", "doc_id", "document_id")
 _SCORE_KEYS = ("score", "similarity", "relevance_score")
 _READER = Reader()
-_QUOTES_WITHOUT_COMMA = re.compile(r"""['"]\s+['"]""")
+# A list as Python, pandas or numpy print it: no JSON, and no text that anybody retrieves.
+_PRINTED = re.compile(r"""(array\()?\[\s*(['"]|\{'|Document\()""")
 
 
 def as_text(value: Any, *, where: str, field: str) -> str:
@@ -154,10 +142,7 @@ def as_text(value: Any, *, where: str, field: str) -> str:
     if isinstance(value, float) and not math.isfinite(value):
         raise fault(where, f"field {field!r} must be a text, not {value}")
     if isinstance(value, bool | int | float):
-        try:
-            return str(value)
-        except ValueError:  # YAML has hexadecimal numbers, which may be longer than Python writes
-            raise fault(where, f"field {field!r} is a number of too many digits") from None
+        return str(value)
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str):
         return value[0]
     raise fault(where, f"field {field!r} must be a text, not {_kind(value)}")
@@ -170,7 +155,7 @@ def as_chunks(value: Any, *, where: str) -> list[str | ContextChunk]:
     if not isinstance(held, str | Mapping | list | tuple):
         raise fault(where, f"field 'context' must be a text or a list of them, not {_kind(held)}")
     chunks: list[str | ContextChunk] = []
-    for place, item in enumerate(_items(held)):
+    for place, item in enumerate(_items(held, where=where, field="context")):
         field = f"context[{place}]"
         if not isinstance(item, Mapping):
             chunks.append(as_text(item, where=where, field=field))
@@ -199,7 +184,7 @@ def as_turns(value: Any, *, where: str) -> list[Turn]:
     """The conversation before the question, from messages with a role, a text and maybe chunks."""
     turns: list[Turn] = []
     told: list[str | ContextChunk] = []
-    for place, item in enumerate(_items(value)):
+    for place, item in enumerate(_items(value, where=where, field="history")):
         field = f"history[{place}]"
         held = dict(item) if isinstance(item, Mapping) else {}
         inner = held.get("data")
@@ -224,45 +209,35 @@ def as_turns(value: Any, *, where: str) -> list[Turn]:
 
 
 def _texts(values: Mapping[str, Any], field: str, where: str) -> list[str]:
-    items = enumerate(_items(values[field]) if field in values else [])
+    items = enumerate(_items(values[field], where=where, field=field) if field in values else [])
     return [as_text(item, where=where, field=f"{field}[{place}]") for place, item in items]
 
 
-def _items(value: Any) -> list[Any]:
+def _items(value: Any, *, where: str, field: str) -> list[Any]:
     if hasattr(value, "tolist"):  # arrays, as tables hold them
         value = value.tolist()
     elif isinstance(value, str):
-        value = _written(value, value)
+        read = _json_in(value)
+        if read is None and _PRINTED.match(value.strip()):
+            raise fault(
+                where,
+                f"field {field!r} is a list as Python prints it",
+                "write lists as JSON (json.dumps), one column each (context_1, context_2), or "
+                "write the table as Parquet or JSON Lines",
+            )
+        value = value if read is None else read
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def _written(text: str, default: Any) -> Any:
-    """The list or object in a cell, written as JSON or with Python's `str`; else `default`."""
+def _json_in(text: str) -> Any:
+    """The list or object that a cell holds as JSON; None for any other text."""
     stripped = text.strip()
     if stripped.startswith(("[", "{")):
-        for read in (json.loads, _as_python):
-            try:
-                return read(stripped)
-            except (ValueError, SyntaxError, tokenize.TokenError, RecursionError, MemoryError):
-                continue
-    return default
-
-
-def _as_python(text: str) -> Any:
-    """What Python's `str` wrote, also of a numpy array.
-
-    Such an array has no commas, and Python's grammar would make one text of all its texts.
-    """
-    if not _QUOTES_WITHOUT_COMMA.search(text):
-        return ast.literal_eval(text)
-    pieces = list(tokenize.generate_tokens(io.StringIO(text).readline))
-    skipped = (tokenize.NL, tokenize.NEWLINE)
-    pieces = [piece for piece in pieces if piece.type not in skipped]
-    spaced = [
-        "," + piece.string if before.type == piece.type == tokenize.STRING else piece.string
-        for before, piece in itertools.pairwise(pieces)
-    ]
-    return ast.literal_eval(pieces[0].string + " ".join(spaced))
+        try:
+            return json.loads(stripped)
+        except (ValueError, RecursionError):
+            return None
+    return None
 
 
 def _kind(value: Any) -> str:
@@ -287,9 +262,8 @@ def case_of(row: Row, own_names: Mapping[str, str]) -> RAGTestCase:
     """
     found, rest = _fields_of(row, own_names)
     where = row.where
-    for needed in ("query", "response"):
-        if needed not in found:
-            raise fault(where, f"no {needed} was found", _advice(needed, row, own_names))
+    if not {"query", "response"} <= found.keys():
+        raise _missing(row, found, own_names)
     values = {field: value for field, value in found.items() if value is not None}
     facts = _texts(values, "expected_facts", where)
     expected = values.get("expected_answer")
@@ -310,7 +284,7 @@ def case_of(row: Row, own_names: Mapping[str, str]) -> RAGTestCase:
         raise fault(where, f"its id is longer than {_MAX_ID} characters")
     metadata = values.get("metadata") or {}
     if isinstance(metadata, str):
-        metadata = _written(metadata, metadata)
+        metadata = _json_in(metadata) or metadata
     if not isinstance(metadata, Mapping):
         raise fault(where, f"field 'metadata' must be an object, not {_kind(metadata)}")
     try:
@@ -334,21 +308,28 @@ def case_of(row: Row, own_names: Mapping[str, str]) -> RAGTestCase:
         raise fault(where, f"{place}: {problem['msg']}") from None
 
 
-def _advice(field: str, row: Row, own_names: Mapping[str, str]) -> str:
+def _missing(row: Row, found: Mapping[str, Any], own_names: Mapping[str, str]) -> RowError:
+    """All that a row lacks, with the options that would say where it is."""
     names = [path[:_NAME] for path, _, _ in _values(row.data)]
-    if field in own_names:
-        named = own_names[field]
-        hint = did_you_mean(named, names) or misspelt(field, names)
-        return f"it has no {named!r}{hint}, which was named as the {field}"
-    advice = (
-        f"name it one of {', '.join(FIELDS[field])}, or say what it is called with "
-        f"fields={{{field!r}: ...}} (on the command line --field {field}=...)"
-    )
-    hint = misspelt(field, names)
+    lacking = [field for field in ("query", "response", "context") if field not in found]
+    *some, last = (f"no {field}" for field in lacking)
+    problem = f"{', '.join(some)} and {last} were found" if some else f"{last} was found"
     # A table without a header would be quoted here: names are shown where some are known.
-    if any(map(recognised, names)):
-        return f"the row has {', '.join(map(repr, names[:_SHOWN]))}{hint}; {advice}"
-    return f"none of its {len(names)} columns has a known name{hint}; {advice}"
+    columns = f"none of its {len(names)} columns has a known name"
+    if any(map(recognised, names)) or own_names:
+        columns = f"the columns are {', '.join(map(repr, names[:_SHOWN]))}"
+    wrong = [
+        f"no column is called {own_names[field]!r} (--field {field}={own_names[field]})"
+        for field in lacking
+        if field in own_names
+    ]
+    options = " ".join(f"--field {field}=COLUMN" for field in lacking)
+    return fault(
+        row.where,
+        problem,
+        f"{', '.join([columns, *wrong])}; say where they are: {options} "
+        f"(in Python fields={{{lacking[0]!r}: 'COLUMN'}})",
+    )
 
 
 # The cases of a file.
@@ -431,7 +412,7 @@ class CaseReader:
         for field, name in self._fields.items():
             if name in unseen:
                 raise DatasetError(
-                    f"{self.path}: no row has {name!r}{did_you_mean(name, self.columns)}, which "
+                    f"{self.path}: no row has {name!r}, which "
                     f"was named as the {field}; the rows have {self.named_columns}"
                 )
 

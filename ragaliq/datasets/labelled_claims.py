@@ -66,7 +66,7 @@ class LabelledClaim:
 def read_labelled_claims(
     path: str | Path, *, file_format: Format | None = None
 ) -> Iterator[LabelledClaim]:
-    """Read labelled claims from a JSON, JSONL, CSV, TSV, YAML or Parquet file, also gzipped.
+    """Read labelled claims from a JSON, JSONL, CSV, TSV or Parquet file, also gzipped.
 
     A label is 1 or 0, true or false, or SUPPORTED, CONTRADICTED, NOT_ENOUGH_INFO. Extra columns
     are passed over.

@@ -38,7 +38,7 @@ def read_cases(
     mapping: str | Path | None = None,
     resolve: TextFetcher | None = None,
 ) -> CaseReader:
-    """Read cases from a JSON, JSONL, CSV, TSV, YAML or Parquet file, or from traces.
+    """Read cases from a JSON, JSONL, CSV, TSV or Parquet file, or from traces.
 
     Any of them may be gzipped. Traces (OTLP as JSON or protobuf, Phoenix's exports) are recognised
     by what is in the file, whatever it is called; `TraceReader` says what becomes of them. The
@@ -58,15 +58,14 @@ def read_cases(
             nested values with a dot, `inputs.frage`. In traces, the attribute of a run's first
             span that holds it.
         on_error: `raise` stops at the first bad row; `skip` skips and counts it.
-        encoding: Of a file that is text; by default UTF-8, or UTF-16 or UTF-32 where it begins so.
+        encoding: Of a file that is text; by default UTF-8.
         mapping: A TOML file that says what an application's own spans are; for traces only.
         resolve: Gives the texts of documents that spans name by their ids only, as a dictionary;
             for traces only.
 
     Returns:
         An iterable of cases. JSONL, CSV and Parquet are read as they are iterated, in bounded
-        memory, and so are traces, a request a line or in protobuf; other JSON, and YAML, as a
-        whole.
+        memory, and so are traces, a request a line or in protobuf; other JSON as a whole.
 
     Raises:
         ConfigurationError: `fields`, `on_error`, `mapping` or `resolve` is wrong.

@@ -1,4 +1,4 @@
-"""Rows of files: CSV, JSON, JSON Lines, YAML and Parquet, gzipped or not."""
+"""Rows of files: CSV, JSON, JSON Lines and Parquet, gzipped or not."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def is_place(case_id: str) -> bool:
     return re.fullmatch(r"(.+ )?row \d+", case_id) is not None
 
 
-# Text files: UTF-8 with or without byte order mark, or what the user says or a mark shows.
+# Text files: UTF-8 with or without byte order mark, or what the user says.
 
 MAX_LINE = 64 * 1024 * 1024
 """Characters; a longer line is no row of a data set, and reading it might take all memory."""
@@ -57,21 +57,11 @@ MAX_LINE = 64 * 1024 * 1024
 MAX_JSON = 512 * 1024 * 1024
 """Characters; a larger document, read as a whole, would take several times as much memory."""
 
-MAX_YAML = 32 * 1024 * 1024
-"""Characters; YAML takes minutes and gigabytes at that size."""
-
-_MARKS = {
-    codecs.BOM_UTF32_LE: "utf-32",
-    codecs.BOM_UTF32_BE: "utf-32",
-    codecs.BOM_UTF16_LE: "utf-16",
-    codecs.BOM_UTF16_BE: "utf-16",
-}
-_UNMARKED: dict[tuple[bool, ...], str] = {
-    (False, True, False, True): "utf-16-le",
-    (True, False, True, False): "utf-16-be",
-}
-"""By which of the first four bytes are NUL: a table and JSON begin with ASCII."""
+_UTF16 = "it is written in UTF-16 or UTF-32; save the file as UTF-8"
 _NO_TEXT = {
+    codecs.BOM_UTF16_LE: _UTF16,  # UTF-32's mark begins alike
+    codecs.BOM_UTF16_BE: _UTF16,
+    codecs.BOM_UTF32_BE: _UTF16,
     b"PK\x03\x04": "it is a zip archive or an Excel workbook; save the table as CSV (UTF-8)",
     b"\x1f\x8b": "it is compressed with gzip; end its name in .gz",
     b"PAR1": "it is a Parquet file; end its name in .parquet",
@@ -88,12 +78,10 @@ def _open_text(path: Path, encoding: str | None) -> Iterator[TextIO]:
         try:
             start = file.read(4)
             for magic, advice in _NO_TEXT.items():
-                if start.startswith(magic):
+                if start.startswith(magic) and (encoding is None or advice != _UTF16):
                     raise DatasetError(advice)
             file.seek(3 if start.startswith(codecs.BOM_UTF8) else 0)
-            marked = (name for mark, name in _MARKS.items() if start.startswith(mark))
-            unmarked = _UNMARKED.get(tuple(byte == 0 for byte in start), "utf-8")
-            encoding = encoding or next(marked, unmarked)
+            encoding = encoding or "utf-8"
             try:
                 first = file.peek(1).decode(encoding, "ignore")
                 # Some programs of Macs end lines in a carriage return; elsewhere it ends none.
@@ -302,65 +290,14 @@ def table_rows(path: Path, _: str | None) -> _Read:
     return ((0, data) for _, data in parquet_rows(path))
 
 
-# YAML: a list of mappings, read without tags and without aliases.
-
-
-def yaml_rows(path: Path, encoding: str | None) -> _Read:
-    """The rows of a file."""
-    text = _whole(path, encoding, at_most=MAX_YAML)
-    try:
-        import yaml
-    except ImportError:
-        raise ConfigurationError("reading YAML needs PyYAML: pip install 'ragaliq[cli]'") from None
-
-    class PlainLoader(yaml.SafeLoader):
-        """Refuses aliases, whose expansion can take all memory, and keys given twice."""
-
-        def compose_node(self, parent: Any, index: Any) -> Any:
-            if self.check_event(yaml.events.AliasEvent):
-                mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
-                raise _problem(mark, "aliases (*name) are not read")
-            return super().compose_node(parent, index)
-
-        def construct_mapping(self, node: Any, deep: bool = False) -> Any:  # noqa: FBT001, FBT002
-            seen: set[str] = set()
-            for key, _ in node.value:
-                if isinstance(key.value, str):
-                    if key.value in seen:
-                        raise _problem(key.start_mark, "a key is there twice")
-                    seen.add(key.value)
-            return super().construct_mapping(node, deep=deep)
-
-    try:
-        value = yaml.load(text, Loader=PlainLoader)  # noqa: S506 - a safe loader
-    except yaml.MarkedYAMLError as error:
-        what = error.problem or "it is broken"
-        if "could not determine a constructor" in what:
-            what = "tags (!name) are not read"
-        raise _problem(error.problem_mark, what) from None
-    except (yaml.YAMLError, ValueError) as error:
-        reason = getattr(error, "reason", "a value cannot be read")
-        raise DatasetError(f"it is not YAML: {reason}") from None
-    except RecursionError:
-        raise DatasetError("it is nested too deeply") from None
-    if value is not None:
-        yield from rows_in(value)
-
-
-def _problem(mark: Any, what: str) -> DatasetError:
-    where = f"line {mark.line + 1}: " if mark is not None else ""
-    return DatasetError(f"{where}it is not YAML that can be read: {what}")
-
-
 # Which of them a file is.
 
-Format = Literal["json", "jsonl", "csv", "yaml", "parquet"]
+Format = Literal["json", "jsonl", "csv", "parquet"]
 
 _READERS: dict[str, Callable[[Path, str | None], _Read]] = {
     "json": json_rows,
     "jsonl": jsonl_rows,
     "csv": csv_rows,
-    "yaml": yaml_rows,
     "parquet": table_rows,
 }
 _SUFFIXES: dict[str, Format] = {
@@ -369,8 +306,6 @@ _SUFFIXES: dict[str, Format] = {
     ".ndjson": "jsonl",
     ".csv": "csv",
     ".tsv": "csv",
-    ".yaml": "yaml",
-    ".yml": "yaml",
     ".parquet": "parquet",
 }
 
@@ -382,6 +317,8 @@ def format_of(path: Path) -> Format:
         suffixes.pop()
     if suffixes and suffixes[-1] in _SUFFIXES:
         return _SUFFIXES[suffixes[-1]]
+    if suffixes and suffixes[-1] in (".yaml", ".yml"):
+        raise DatasetError(f"{path}: YAML is not read; write an object a line as JSON (.jsonl)")
     if suffixes and suffixes[-1] in (".xlsx", ".xls", ".ods"):
         raise DatasetError(f"{path}: workbooks are not read; save the table as CSV (UTF-8)")
     raise DatasetError(
@@ -406,7 +343,7 @@ def rows_of(
     Args:
         path: The file.
         file_format: How it is written; by default from its name.
-        encoding: Of a text; by default UTF-8, or what its first bytes show.
+        encoding: Of a text; by default UTF-8.
     """
     file_format = file_format or format_of(path)
     if file_format not in _READERS:

@@ -112,7 +112,7 @@ REFUSED = {
         ("sqlite:///live.db --pending --out new.jsonl", 2, "--out does not go with --pending"),
         ("sqlite:///live.db --pending --no-text", 2, "--no-text does not go with --pending"),
         ("sqlite:///missing.db --pending", 2, "there is no such file"),
-        ("bad.jsonl --out new.jsonl", 3, "row 3: no response was found"),
+        ("bad.jsonl --out new.jsonl", 3, "row 3: no response and no context were found"),
         ("results.jsonl --skip-bad-rows", 3, "is a results file, not a file of cases: `ragaliq ca"),
         ("no-answer.jsonl --skip-bad-rows", 3, "no row is left to evaluate"),
         (

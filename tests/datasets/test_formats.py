@@ -8,7 +8,6 @@ import tracemalloc
 
 import pyarrow as pa
 import pytest
-import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet as pq
@@ -57,9 +56,8 @@ FILES = {
     "old-macs.csv": table(JSON_LISTS, lineterminator="\r"),
     "cases.jsonl.gz": gzip.compress("\n".join(LINES).encode()),
     "json-lists.csv": table(JSON_LISTS),
-    "python-lists.csv": MARK + table(ROWS, delimiter=";"),
+    "semicolons.csv": MARK + table(JSON_LISTS, delimiter=";"),
     "numbered.tsv": table(NUMBERED, delimiter="\t"),
-    "cases.yaml": yaml.safe_dump(ROWS, allow_unicode=True),
     "cases.parquet": parquet(),
 }
 

@@ -10,12 +10,6 @@ from ragaliq.errors import DatasetError
 ROW = '{"query": "When?", "response": "At nine.", "context": ["It opens at nine."]}'
 # How a file of `n` parts of a kind is written.
 FILES = {
-    "keys.yaml": lambda n: (
-        "- query: a\n  response: b\n" + "".join(f"  k{i}: 1\n" for i in range(n))
-    ),
-    "rows.yaml": lambda n: "- {query: a, response: b}\n" * n,
-    "brackets.yaml": lambda n: "- " + "[" * min(n, 900),
-    "quotes.yaml": lambda n: "- '" + "''" * n + "'\n",
     "keys.json": lambda n: "[{" + ", ".join(f'"k{i}": 1' for i in range(n)) + "}]",
     "brackets.json": lambda n: "[" * n,
     "blanks.json": lambda n: "[" + " " * (20 * n) + "]",
