@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from ragaliq.core.concurrency import pause_before_retry
+from ragaliq.core.origin import run_of
 from ragaliq.core.results import Status
 from ragaliq.core.run import SpanTarget
 from ragaliq.core.sync import run_sync
@@ -34,7 +35,6 @@ from ragaliq.records.langfuse import LangfuseSink
 from ragaliq.records.mlflow import MLflowSink
 from ragaliq.records.phoenix import PhoenixSink
 from ragaliq.traces import SpanRule, TextFetcher, TracedCase, TraceSpan
-from ragaliq.traces.cases import run_of
 
 _FORMS = "phoenix://PROJECT, phoenix+https://HOST/PROJECT, mlflow://EXPERIMENT or langfuse://"
 _OPTIONS = ("since", "until", "limit")

@@ -587,16 +587,16 @@ class _Recognition:
         scope = _scope_of(span)
         if scope == OWN_SCOPE:
             return Kind.EVALUATOR
-        kind = self._kind(span.name, span.attributes or {})
+        kind = self._kind(span.name, span.attributes or {}, scope)
         if kind is not Kind.NONE:
             return kind
         return None if _is_known(scope) or (scope, span.name) in self._learned else Kind.NONE
 
-    def _kind(self, name: str, attributes: Mapping[str, object]) -> Kind:
+    def _kind(self, name: str, attributes: Mapping[str, object], scope: str) -> Kind:
         rule = rule_for(self._mapping, name, attributes) if self._mapping else None
         if rule is not None and rule.kind:
             return RULE_KINDS[rule.kind]
-        return Kind.NONE if MARKS.isdisjoint(attributes) else kind_of(attributes)
+        return kind_of(attributes, scope)
 
     def learn(self, span: ReadableSpan) -> None:
         """Look at a span that has ended and was not recognised."""
@@ -610,7 +610,7 @@ class _Recognition:
         """Whether a finished span with no run above it is a run of its own."""
         if copy.name in self.roots:
             return True
-        if self._kind(copy.name, copy.attributes) not in _RUNS:
+        if self._kind(copy.name, copy.attributes, copy.scope) not in _RUNS:
             return False
         is_llama_index = copy.scope == LLAMA_INDEX_SCOPE
         return not is_llama_index or not is_plumbing(Step(span=copy, kind=Kind.CHAIN))

@@ -11,6 +11,7 @@ from rapidfuzz import fuzz
 
 import ragaliq.pytest_plugin as plugin
 from ragaliq.core.evaluator import Evaluator
+from ragaliq.core.origin import run_of
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.printable import printable
 from ragaliq.core.results import ClaimDetail, Evaluation, EvaluationResult, Status
@@ -33,7 +34,6 @@ from ragaliq.records import EvaluationRecord, Summary, evaluation_record
 from ragaliq.reports.wording import number_of, why
 from ragaliq.scoring.scorer import CostCap, Scorer
 from ragaliq.telemetry import ContentPolicy, Emitter
-from ragaliq.traces.cases import run_of
 
 if TYPE_CHECKING:
     import pytest

@@ -31,6 +31,7 @@ from ragaliq.capture.run import built
 from ragaliq.core.checks import require_positive
 from ragaliq.core.concurrency import pause_before_retry
 from ragaliq.core.evaluator import Evaluator, identity_of
+from ragaliq.core.origin import run_of
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import Evaluation, EvaluationResult, JudgeUsage
 from ragaliq.core.run import RunInfo
@@ -55,7 +56,6 @@ from ragaliq.scoring.limits.protection import Limits, Protection
 from ragaliq.telemetry import names
 from ragaliq.telemetry.content import ContentKind, ContentPolicy, Redactor
 from ragaliq.telemetry.emit import Emitter, TelemetryOptions
-from ragaliq.traces.cases import run_of
 
 logger = logging.getLogger(__name__)
 

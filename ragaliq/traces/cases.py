@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from inspect import iscoroutinefunction
 from typing import Any, Literal
 
-from pydantic import ValidationError
-
 from ragaliq.capture.run import RunLog
-from ragaliq.capture.texts import ANSWER_KEYS, Found, models_words
+from ragaliq.capture.texts import ANSWER_KEYS, Found, Message, models_words
 from ragaliq.core.complaints import Complaints
+from ragaliq.core.origin import KEPT, KEY
 from ragaliq.core.passages import Passage
 from ragaliq.core.run import RunInfo, SpanTarget
 from ragaliq.core.test_case import RAGTestCase
@@ -41,7 +39,7 @@ from ragaliq.traces.tree import forest_of, walk
 logger = logging.getLogger(__name__)
 
 REASONS = {
-    "not_rag": "the spans show no retrieval, or no model that answered",
+    "not_rag": "the spans show no search, store or tool, or no model that answered",
     "no_question": "the spans show no question",
     "no_answer": "the spans show no answer",
     "answer_streamed": "the answer was streamed, and the spans do not hold it",
@@ -52,7 +50,7 @@ REASONS = {
     "errored": "the run failed",
     "cancelled": "the run was cancelled",
     "interrupted": "the run waits for a person",
-    "ambiguous": "several questions in one request, and nothing tells them apart",
+    "ambiguous": "several questions or answers in one request, and nothing tells them apart",
     "malformed": "the spans contradict each other",
     "internal_error": "ragaliq could not read it; please report",
 }
@@ -223,6 +221,18 @@ def _adopt_content(root: Step) -> None:
         root.is_hidden, root.is_cut = inner.is_hidden, root.is_cut or inner.is_cut
 
 
+_LABEL = re.compile(
+    r"^\s*(?:the\s+)?(?:user(?:'s)?\s+)?(?:question|query)\s*:[ \t]*(\S.*)$",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def _labelled(prompt: str) -> Found | None:
+    """The question in a prompt that has it on a line of its own, behind a word that says so."""
+    lines = _LABEL.findall(prompt)
+    return Found(lines[-1].strip(), "prompt.question") if lines else None
+
+
 class _Run:
     """Reads one run, whose first step may be only what the others are in, such as a request."""
 
@@ -252,6 +262,7 @@ class _Run:
                 asked = READER.question(step.inputs)
                 self._queries += [asked.text] if asked else []
         self._found = {p.text for step in self._sources for p in step.passages or () if p.text}
+        self._is_unclear = False  # whether another model's reply may be the answer as well
 
     def case(self) -> TracedCase:
         """The run's case, or the reason why there is none."""
@@ -293,6 +304,8 @@ class _Run:
             return llama_index.question_of(self._steps)
         inputs = self._root.inputs
         found = READER.question(inputs) if self._is_langchain else READER.named_question(inputs)
+        if found is not None and not self._is_langchain and self._holds_documents(found.text):
+            found = None  # a prompt around documents is no question
         found = found or READER.echoed_question(self._root.outputs)
         if found is None:
             variables = (step.inputs for step in self._steps if step.kind is Kind.PROMPT)
@@ -302,19 +315,34 @@ class _Run:
     def _asked(self) -> Found | None:
         """What the models were asked, unless that is a prompt around documents; or looked up."""
         lone = READER.question(self._root.inputs)
+        if lone is not None and self._holds_documents(lone.text):
+            lone = None
         model = self._answering()
-        for each in (model, *self._models[:1]):
-            asked = each.asked if each is not None else None
-            if asked and lone is not None and lone.text in asked:
+        asked = [step.asked for step in (model, *self._models[:1]) if step is not None]
+        for each in filter(None, asked):
+            if lone is not None and lone.text in each:
                 return lone
-            if asked and not any(text in asked for text in self._found):
-                return Found(asked.strip(), "prompt.user")
+            if not self._holds_documents(each):
+                return self._users_own(Found(each.strip(), "prompt.user"))
         if self._queries:
-            return Found(self._queries[0], "retriever.query")
-        asked = model.asked if model is not None else None
-        if asked:
-            return Found(asked.strip(), "prompt.user")
+            return self._users_own(Found(self._queries[0], "retriever.query"))
+        if asked and asked[0]:
+            return _labelled(asked[0])
         return lone if lone is not None and not self._models and " " in lone.text else None
+
+    def _holds_documents(self, text: str) -> bool:
+        return any(found in text for found in self._found)
+
+    def _users_own(self, found: Found) -> Found | None:
+        """The user's words, where a model had rewritten them."""
+        for step in sorted(self._models, key=lambda each: each.span.end_ns, reverse=True):
+            said = (step.reply or "").strip()
+            if said and (said == found.text or found.text in step.also):
+                has_instructions = any(message.role == "system" for message in step.messages)
+                asked = (step.asked or "").strip()
+                own = Found(asked, "prompt.user") if has_instructions and asked else None
+                return own or _labelled(asked)
+        return found
 
     # Answer
 
@@ -338,6 +366,7 @@ class _Run:
             answers = (each.text for value in values if (each := READER.answer(value)))
             if (is_echo or READER.context(outputs) is not None) and reply not in list(answers):
                 return None
+        self._is_unclear = not self._is_langchain and self._is_doubtful(model)
         return Found(reply, "model.reply") if reply and reply.strip() else None
 
     def _fresh(self, outputs: Any) -> Any:
@@ -380,11 +409,28 @@ class _Run:
         best = answers or shown or replied
         return max(best, key=lambda step: step.span.end_ns, default=None)
 
+    def _is_doubtful(self, model: Step | None) -> bool:
+        """Whether a reply may be about the answer and not the answer, or the other way round.
+
+        One prompt quotes one reply, and both models were shown the same documents: a check, a
+        critique and a revision look alike. A prompt that shows others goes on from the reply.
+        """
+        if model is None:
+            return False
+        held = _shown_texts(model, self._found)
+        for step in self._models:
+            said = (step.reply or "").strip()
+            if step is model or len(said.split()) < _VERDICT_WORDS or self._is_late(step):
+                continue
+            if said in _quotable(model) and held and held <= _shown_texts(step, self._found):
+                return True
+        return False
+
     def _shows(self, step: Step, before: Sequence[Step] = ()) -> bool:
         """Whether a model was shown what was found, and not only an answer that repeats it."""
         if any(message.role == "tool" for message in step.messages):
             return True
-        prompt = "\n".join(text for m in step.messages if m.role != "assistant" for text in m.texts)
+        prompt = _quotable(step)
         for earlier in before:
             prompt = prompt.replace(earlier.reply or "", "") if earlier.reply else prompt
         return any(text in prompt for text in self._found)
@@ -402,7 +448,13 @@ class _Run:
         if self._is_llama_index:
             log = llama_index.log_of(self._steps)
         else:
-            log = _log_of(self._steps, {*self._queries, question.text}, answer.text)
+            questions = {*self._queries, question.text}
+            log = _log_of(self._steps, questions, answer.text)
+            if any(step.is_partial for step in self._models) and not self._finds(
+                log, question, answer
+            ):
+                # What does not stand in the part of a prompt that was understood may be elsewhere.
+                log = _log_of(self._steps, questions, answer.text, is_partial=True)
         log.id, log.question, log.answer = _id(self._root.span), question, answer
         # Something failed that a retry, a fallback or a model made up for.
         log.had_errors = any(
@@ -422,6 +474,11 @@ class _Run:
             own = [own] if own.strip() else []
         log.passages = READER.listed(own)
         return log
+
+    @staticmethod
+    def _finds(log: RunLog, question: Found, answer: Found) -> bool:
+        tried = replace(log, question=question, answer=answer, _events=list(log._events))
+        return bool(tried.found.passages)
 
     # Reasons
 
@@ -458,7 +515,7 @@ class _Run:
             "cancelled": llama_index.is_workflow(root) and root.outputs is None,
             "not_rag": not is_rag,
             "attributes_cut": is_cut or any(len(text) in limits for text in texts),
-            "ambiguous": self._is_loose and self._is_ambiguous(),
+            "ambiguous": self._is_unclear or (self._is_loose and self._is_ambiguous()),
             "no_question": not asked.strip(),
             "no_answer": not models_words(said).strip(),
         }
@@ -511,7 +568,19 @@ def _keeps_turns(root: Step) -> bool:
     return isinstance(metadata, Mapping) and metadata.get("thread_id") is not None
 
 
-def _log_of(steps: Sequence[Step], questions: Collection[str], answer: str) -> RunLog:
+def _quotable(step: Step) -> str:
+    """What a model was shown that is not its own conversation."""
+    return "\n".join(text for m in step.messages if m.role != "assistant" for text in m.texts)
+
+
+def _shown_texts(step: Step, found: Collection[str]) -> set[str]:
+    prompt = _quotable(step)
+    return {text for text in found if text in prompt}
+
+
+def _log_of(
+    steps: Sequence[Step], questions: Collection[str], answer: str, *, is_partial: bool = False
+) -> RunLog:
     """A run's steps as the events that a handler would have seen.
 
     Args:
@@ -519,6 +588,7 @@ def _log_of(steps: Sequence[Step], questions: Collection[str], answer: str) -> R
         questions: What the user asked, and what was looked up. Applications that write their own
             spans often note no more than that of a prompt, which then says nothing.
         answer: What the run answered; a tool that only hands it on has found nothing.
+        is_partial: Whether to leave out prompts of which not all was understood.
     """
     root = steps[0]
     log = RunLog()
@@ -533,7 +603,13 @@ def _log_of(steps: Sequence[Step], questions: Collection[str], answer: str) -> R
             _ended(log, step, failed | {answer} if step.index > last_model else failed)
         else:
             log.began(step.index, None if parent is None else parent.index)
-            _began(log, step, questions, failed)
+            _began(
+                log,
+                step,
+                () if is_partial and step.is_partial else step.messages,
+                questions,
+                failed,
+            )
     return log
 
 
@@ -547,17 +623,25 @@ def _failures(steps: Sequence[Step]) -> Iterator[str]:
                 yield message.text
 
 
-def _began(log: RunLog, step: Step, questions: Collection[str], failed: Collection[str]) -> None:
+def _began(
+    log: RunLog,
+    step: Step,
+    prompt: Sequence[Message],
+    questions: Collection[str],
+    failed: Collection[str],
+) -> None:
     if step.kind is Kind.RETRIEVER:
         log.retrieving(step.index)
     elif step.kind is Kind.LLM:
         is_whole = step.span.scope.startswith(_INSTRUMENTATIONS)
-        is_told = is_whole or any(m.text.strip() not in questions for m in step.messages)
+        is_told = is_whole or any(m.text.strip() not in questions for m in prompt)
         messages = [
             m._replace(role="system") if m.role == "tool" and m.text in failed else m
-            for m in (step.messages if is_told else ())
+            for m in (prompt if is_told else ())
         ]
         log.asked(step.index, messages)
+        for text in READER.context_texts(step.variables):
+            log.said(step.index, text, "context")
     elif step.kind in {*RUNS, Kind.PROMPT} or step.index == 0:
         by_key = READER.by_key(step.inputs)
         contexts = READER.context(step.inputs)
@@ -569,7 +653,8 @@ def _began(log: RunLog, step: Step, questions: Collection[str], failed: Collecti
 
 
 def _ended(log: RunLog, step: Step, no_evidence: Collection[str]) -> None:
-    key, outputs = step.index, step.outputs
+    key: Hashable = step.index
+    outputs = step.outputs
     if step.span.is_error:
         log.failed(key)
     elif step.kind is Kind.RETRIEVER:
@@ -580,6 +665,14 @@ def _ended(log: RunLog, step: Step, no_evidence: Collection[str]) -> None:
         if step.passages is not None:
             log.reranked(key, step.passages, step.given)
     elif step.kind is Kind.LLM:
+        tools = [passage.text for tool in _tools_in(step) for passage in READER.told(tool.outputs)]
+        if tools and step.messages:
+            # Its SDK called them itself, and the prompt was recorded before: what they said came
+            # to a second one, which gave the reply.
+            log.replied(key, "")
+            key = f"{key}.2"
+            log.began(key, step.index)
+            log.asked(key, [*step.messages, Message("tool", tuple(tools))])
         if step.reply is not None:
             log.replied(key, step.reply, step.also)
     elif step.kind is Kind.TOOL:
@@ -590,6 +683,16 @@ def _ended(log: RunLog, step: Step, no_evidence: Collection[str]) -> None:
             log.told(key, [p for p in READER.told(outputs) if p.text not in no_evidence])
     elif step.kind in RUNS:
         _returned(log, step)
+
+
+def _tools_in(step: Step) -> Iterator[Step]:
+    """The tools that worked inside a model's call and are not in its prompt."""
+    held = {text for message in step.messages for text in message.texts}
+    for each in step.children:
+        if each.kind is Kind.TOOL and not each.span.is_error:
+            texts = {passage.text for passage in READER.told(each.outputs)}
+            if texts and texts.isdisjoint(held):
+                yield each
 
 
 def _returned(log: RunLog, step: Step) -> None:
@@ -677,11 +780,6 @@ def _id(span: TraceSpan) -> str:
     return f"{span.trace_id}-{span.span_id}"
 
 
-# What is kept of a traced run in its case's metadata, so that results can name its span.
-_KEY = "trace"
-_KEPT = ("target", "pipeline", "framework", "session_id", "response_id", "ended_at")
-
-
 def case_of(traced: TracedCase) -> RAGTestCase | None:
     """The case of a traced run, if it has one that can be evaluated.
 
@@ -690,34 +788,6 @@ def case_of(traced: TracedCase) -> RAGTestCase | None:
     """
     if traced.log is None:
         return None
-    run = RunInfo(run_id=traced.id, **{name: getattr(traced, name) for name in _KEPT})
+    run = RunInfo(run_id=traced.id, **{name: getattr(traced, name) for name in KEPT})
     kept = run.model_dump(mode="json", exclude_defaults=True, exclude={"run_id"})
-    return traced.log.build().model_copy(update={"metadata": {_KEY: kept}})
-
-
-def run_of(case: RAGTestCase, *, run_id: str, pipeline: str, ended_at: float = 0.0) -> RunInfo:
-    """The run that results of a case speak about; its own where the case is from a trace.
-
-    Args:
-        case: The case; where its metadata hold a `sampling_probability`, results count for the
-            answers it stands for.
-        run_id: Names this evaluation of it.
-        pipeline: The data set's name, where the case names none of its own.
-        ended_at: Unix time in seconds, where the case is not from a trace.
-    """
-    held = case.metadata.get(_KEY)
-    # Or else it is somebody else's metadata under the same name.
-    if isinstance(held, Mapping) and held.get("target") and held.keys() <= set(_KEPT):
-        with suppress(ValidationError):
-            named = {**held, "run_id": run_id, "pipeline": held.get("pipeline") or pipeline}
-            return RunInfo.model_validate(named)
-    try:
-        chance = float(case.metadata.get("sampling_probability", 1.0))
-    except (TypeError, ValueError):
-        chance = 1.0
-    return RunInfo(
-        run_id=run_id,
-        pipeline=pipeline,
-        ended_at=ended_at,
-        sampling_probability=chance if 0.0 < chance <= 1.0 else 1.0,
-    )
+    return traced.log.build().model_copy(update={"metadata": {KEY: kept}})

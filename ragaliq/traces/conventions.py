@@ -1,14 +1,15 @@
 """A span as a step of a run, whatever convention it follows.
 
-Each convention says in its own attributes what a span is, what it was given and what it returned,
-and where a call of a model keeps its messages and its reply. One small reader for each:
-OpenInference; OpenTelemetry's generative AI convention, as attributes or events; OpenLLMetry with
-its numbered prompts and its vector stores; the AI SDK of Vercel; Spring AI; MLflow; Langfuse.
+A convention is data: a `Convention` says which attribute its spans have, what they are by the
+values of that attribute, and in which attributes a span keeps what it was given and returned, what
+a search found, and of a model its prompt and its reply. Where attributes are not enough, because
+values are spread over several or are written for people, a small reader stands beside the record.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -17,8 +18,15 @@ from typing import Any, Literal
 from ragaliq.capture.texts import Message
 from ragaliq.core.passages import Passage
 from ragaliq.traces.mapping import SpanRule, rule_for
-from ragaliq.traces.messages import READER, arguments_of, decoded, hit, results_of
-from ragaliq.traces.span import TraceSpan
+from ragaliq.traces.messages import (
+    READER,
+    arguments_of,
+    decoded,
+    hit,
+    is_understood,
+    results_of,
+)
+from ragaliq.traces.span import SpanEvent, TraceSpan
 
 KIND = "openinference.span.kind"
 OPERATION = "gen_ai.operation.name"
@@ -27,11 +35,13 @@ REQUEST_TYPE = "llm.request.type"
 VERCEL = "ai.operationId"
 SPRING = "spring.ai.kind"
 MLFLOW, LANGFUSE = "mlflow.spanType", "langfuse.observation.type"
+LOGFIRE = "logfire.msg_template"
 PROMPT_VARIABLES = "llm.prompt_template.variables"
 METADATA = "metadata"
 SESSIONS = (
     *("session.id", "gen_ai.conversation.id", "langfuse.session.id"),
-    "spring.ai.chat.client.conversation.id",
+    *("spring.ai.chat.client.conversation.id", "conversation.id", "genkit:sessionId"),
+    *("langsmith.metadata.thread_id", "langsmith.metadata.session_id"),
 )
 RESPONSE_ID = "gen_ai.response.id"
 FINISH_REASONS = "gen_ai.response.finish_reasons"
@@ -90,6 +100,9 @@ class Step:
         reply: Of a model, what it said; None where the span does not say.
         also: Of a model, the texts in the arguments of tools that it called.
         is_first: Whether its framework says that it is the first of a run, whatever it is inside.
+        variables: Of a model, what its prompt's template was filled with.
+        is_partial: Whether something in a model's prompt was not understood, or is not recorded:
+            what does not stand in it may have been shown all the same.
         is_hidden: Whether content of it was switched off.
         is_cut: Whether content of it is incomplete.
         cut_at: The lengths at which JSON in it stops before its end: texts of such a length may
@@ -110,6 +123,8 @@ class Step:
     reply: str | None = None
     also: tuple[str, ...] = ()
     is_first: bool = False
+    variables: Mapping[str, object] = field(default_factory=dict)
+    is_partial: bool = False
     is_hidden: bool = False
     is_cut: bool = False
     cut_at: frozenset[int] = frozenset()
@@ -177,75 +192,90 @@ def _step_by_rule(span: TraceSpan, rule: SpanRule) -> Step:
     return step
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Convention:
+    """How one way to write spans says what a span is, and where it keeps what it holds.
+
+    A name of an attribute that ends in `.*` stands for all attributes that begin so, as an object.
+    Of several names the first counts that a span has. Values may be JSON.
+
+    Attributes:
+        name: The convention's own.
+        marks: Attributes of which its spans have one, and nobody else's have.
+        scope: What the names of its instrumentations begin with, where the marks do not tell.
+        said_by: Attributes whose values say what a span is; by default the marks.
+        kinds: The kinds by such a value, in lower case and up to a `{`; the first known one counts.
+        other: The kind by any other value; `NONE` for one that is no step.
+        given: Attributes with what a step was given; of a model, its prompt.
+        said: Attributes with what it returned; of a model, its reply; of a search, what it found.
+        read: Reads what these attributes cannot say.
+    """
+
+    name: str
+    marks: tuple[str, ...]
+    kinds: Mapping[str, Kind]
+    scope: str = ""
+    said_by: tuple[str, ...] = ()
+    other: Kind = Kind.CHAIN
+    given: tuple[str, ...] = ()
+    said: tuple[str, ...] = ()
+    read: Callable[[TraceSpan, Convention], Step] | None = None
+
+    def covers(self, attributes: Mapping[str, object], scope: str) -> bool:
+        """Whether a span follows it."""
+        is_marked = any(mark in attributes for mark in self.marks)
+        if not is_marked or not scope.startswith(self.scope):
+            return False
+        return self.other is not Kind.NONE or self.kind(attributes) is not Kind.NONE
+
+    def kind(self, attributes: Mapping[str, object]) -> Kind:
+        """The part that a span plays."""
+        values = (decoded(attributes.get(name)) for name in self.said_by or self.marks)
+        said = (str(held).partition("{")[0].strip().lower() for held in values if held is not None)
+        return next((self.kinds[each] for each in said if each in self.kinds), self.other)
+
+
+def convention_of(attributes: Mapping[str, object], scope: str = "") -> Convention | None:
+    """The convention that a span follows; None for spans of anything else."""
+    if MARKS.isdisjoint(attributes):
+        return None
+    return next((each for each in CONVENTIONS if each.covers(attributes, scope)), None)
+
+
+def kind_of(attributes: Mapping[str, object], scope: str = "") -> Kind:
+    """The part that a span plays, by its attributes; `NONE` for spans of anything else."""
+    convention = convention_of(attributes, scope)
+    return Kind.NONE if convention is None else _kind(convention, attributes)
+
+
+def _kind(convention: Convention, attributes: Mapping[str, object]) -> Kind:
+    kind = convention.kind(attributes)
+    if kind is Kind.RETRIEVER and str(_first(attributes, _DB_OPERATION)).lower() in _WRITES:
+        return Kind.OTHER
+    return kind
+
+
 def _step_by_convention(span: TraceSpan) -> Step:
-    for mark, read in _READERS.items():
-        if mark in span.attributes:
-            return read(span)
-    if span.events and any(event.name == _DB_RESULT for event in span.events):
-        return _vector_store(span)
+    convention = convention_of(span.attributes, span.scope)
+    if convention is not None:
+        return (convention.read or _plain)(span, convention)
+    if any(_DB_RESULT.fullmatch(event.name) for event in span.events):
+        return _vector_store(span, VECTOR_STORES)
     return Step(span=span, kind=Kind.NONE)
 
 
-# --- the part a span plays ------------------------------------------------------------------------
+def _first(attributes: Mapping[str, object], names: Sequence[str]) -> object:
+    """What the first of some attributes holds that is there; `prefix.*` is an object."""
+    for name in names:
+        if name.endswith(".*"):
+            start = name[:-1]
+            held = {k[len(start) :]: v for k, v in attributes.items() if k.startswith(start)}
+            if held:
+                return held
+        elif attributes.get(name) is not None:
+            return attributes[name]
+    return None
 
-OPERATIONS = {
-    "chat": Kind.LLM,
-    "text_completion": Kind.LLM,
-    "generate_content": Kind.LLM,
-    "embeddings": Kind.EMBEDDING,
-    "execute_tool": Kind.TOOL,
-    "retrieval": Kind.RETRIEVER,
-    "vector_db_retrieve": Kind.RETRIEVER,
-    "search_memory": Kind.RETRIEVER,
-    "rerank": Kind.RERANKER,
-    "invoke_agent": Kind.AGENT,
-    "create_agent": Kind.OTHER,
-    "evaluation": Kind.EVALUATOR,
-}
-"""Others, which the convention may add, are chains: what is inside them is looked at."""
-_OPENINFERENCE_KINDS = {kind.value: kind for kind in Kind} | {"UNKNOWN": Kind.CHAIN}
-_TRACELOOP_KINDS = {
-    "workflow": Kind.CHAIN,
-    "agent": Kind.AGENT,
-    "task": Kind.CHAIN,
-    "tool": Kind.TOOL,
-}
-_SPRING_KINDS = {"vector_store": Kind.RETRIEVER, "tool_call": Kind.TOOL}
-# MLflow's and Langfuse's, in capitals; others are chains.
-_OTHER_KINDS = {kind.value: kind for kind in Kind if kind is not Kind.NONE} | {
-    "CHAT_MODEL": Kind.LLM,
-    "GENERATION": Kind.LLM,
-    "PARSER": Kind.OTHER,
-    "GUARDRAIL": Kind.OTHER,
-    "EVENT": Kind.OTHER,
-}
-
-
-def kind_of(attributes: Mapping[str, object]) -> Kind:  # noqa: PLR0911 - one a convention
-    """The part that a span with one of the marks plays, by its attributes."""
-    if (held := attributes.get(KIND)) is not None:
-        return _OPENINFERENCE_KINDS.get(str(held).upper(), Kind.OTHER)
-    if (held := attributes.get(SPRING)) is not None:
-        is_search = attributes.get("db.operation.name", "query") == "query"
-        return _SPRING_KINDS.get(str(held), Kind.CHAIN) if is_search else Kind.OTHER
-    traceloop = attributes.get(TRACELOOP_KIND)
-    operation = attributes.get(OPERATION)
-    if operation is not None and (traceloop is None or operation in OPERATIONS):
-        return OPERATIONS.get(str(operation), Kind.CHAIN)
-    if attributes.get(REQUEST_TYPE) in ("chat", "completion"):
-        return Kind.LLM
-    if traceloop is not None:
-        return _TRACELOOP_KINDS.get(str(traceloop), Kind.OTHER)
-    if (held := attributes.get(VERCEL)) is not None:
-        if str(held).endswith(("doGenerate", "doStream")):
-            return Kind.LLM
-        is_embedding = str(held).startswith("ai.embed")
-        return Kind.EMBEDDING if is_embedding else _VERCEL_TOOLS.get(str(held), Kind.CHAIN)
-    held = attributes.get(MLFLOW, attributes.get(LANGFUSE))
-    return Kind.OTHER if held is None else _OTHER_KINDS.get(str(decoded(held)).upper(), Kind.CHAIN)
-
-
-_VERCEL_TOOLS = {"ai.toolCall": Kind.TOOL}
 
 # --- values of attributes -------------------------------------------------------------------------
 
@@ -274,20 +304,15 @@ class _Content:
 
 
 def _step(
-    span: TraceSpan,
-    convention: str,
-    given: object = None,
-    said: object = None,
-    *,
-    kind: Kind | None = None,
+    span: TraceSpan, convention: Convention, given: object = None, said: object = None
 ) -> Step:
     """A span with what it was given and returned, each in an attribute or a `_Content` of one."""
     inputs, outputs = (c if isinstance(c, _Content) else _Content(c) for c in (given, said))
     is_empty = inputs.value is None and outputs.value is None
     return Step(
         span=span,
-        kind=kind_of(span.attributes) if kind is None else kind,
-        convention=convention,
+        kind=_kind(convention, span.attributes),
+        convention=convention.name,
         inputs=inputs.value,
         outputs=outputs.value,
         is_hidden=inputs.is_hidden or outputs.is_hidden or is_empty,
@@ -329,6 +354,7 @@ def _set_model(step: Step, asked: Any, said: Any) -> None:
     if isinstance(asked, str):
         asked = [{"role": "user", "content": asked}]
     step.messages = READER.conversation(asked)
+    step.is_partial = not is_understood(asked)
     if isinstance(said, str):
         step.reply = said
         return
@@ -371,8 +397,8 @@ _NOTHING_SAID = ("Execution Started", "Execution Completed", "LLM REQUEST")
 _HISTORY_WRITERS = ("write_response_to_history", "awrite_response_to_history")
 
 
-def _openinference(span: TraceSpan) -> Step:
-    step = _step(span, "openinference", _side(span, "input"), _side(span, "output"))
+def _openinference(span: TraceSpan, convention: Convention) -> Step:
+    step = _step(span, convention, _side(span, "input"), _side(span, "output"))
     step.is_hidden = REDACTED in (span.text("input.value"), span.text("output.value"))
     if span.scope == LLAMA_INDEX_SCOPE and span.name.endswith(_HISTORY_WRITERS):
         step.kind = Kind.OTHER  # marked as a model's for the stream that they read
@@ -464,9 +490,9 @@ _CONTENTS = {
 }
 
 
-def _genai(span: TraceSpan) -> Step:
+def _genai(span: TraceSpan, convention: Convention) -> Step:
     attributes = span.attributes
-    step = _step(span, "genai")
+    step = _step(span, convention)
     if step.kind in {Kind.RETRIEVER, Kind.RERANKER}:
         documents = _Content(attributes.get("gen_ai.retrieval.documents"))
         step.inputs = attributes.get("gen_ai.retrieval.query.text")
@@ -508,6 +534,7 @@ def _set_genai_messages(step: Step) -> None:
             for side in ("prompt", "completion")
         )
     step.is_hidden = step.inputs is None and step.outputs is None
+    step.variables = _variables(attributes)
     if step.kind is Kind.LLM:
         asked = step.inputs
         system = _Content(attributes.get("gen_ai.system_instructions")).value
@@ -516,10 +543,25 @@ def _set_genai_messages(step: Step) -> None:
         _set_model(step, asked, step.outputs)
 
 
+def _variables(attributes: Mapping[str, object]) -> Mapping[str, object]:
+    """What a prompt's template was filled with."""
+    held = _first(attributes, ("gen_ai.prompt.variable.*",))
+    return held if isinstance(held, Mapping) else {}
+
+
 def _messages_in_events(span: TraceSpan) -> tuple[list[Any] | None, list[Any] | None]:
-    """What was asked and said; None for what no event says."""
+    """What was asked and said; None for what no event says.
+
+    Logfire and Pydantic AI once kept the events in one attribute, as JSON.
+    """
     sides: tuple[list[Any], list[Any]] = ([], [])
-    for event in span.events:
+    listed = decoded(span.attributes.get("events"))
+    kept = [
+        SpanEvent(str(each.get("event.name")), each)
+        for each in (listed if isinstance(listed, list) else ())
+        if isinstance(each, Mapping)
+    ]
+    for event in (*span.events, *kept):
         held = dict(event.attributes)
         content = decoded(held.get("content"))
         if isinstance(content, list):  # blocks, as Strands and others write them
@@ -532,20 +574,23 @@ def _messages_in_events(span: TraceSpan) -> tuple[list[Any] | None, list[Any] | 
             sides[1].append({"role": "assistant", **held, **fields})
         elif event.name in _CONTENTS:
             role, name = _CONTENTS[event.name]
-            sides[role == "assistant"].append({"role": role, "content": held.get(name)})
+            said = decoded(held.get(name))
+            is_list = READER.messages(said) is not None
+            side = sides[role == "assistant"]
+            side.extend(said if is_list else [{"role": role, "content": said}])
+    while kept and not sides[1] and sides[0] and sides[0][-1]["role"] == "assistant":
+        sides[1].append(sides[0].pop())  # a reply, by the name of a message
     asked, said = ([m for m in side if READER.message(m) is not None] or None for side in sides)
     return asked, said
 
 
 # --- OpenLLMetry ----------------------------------------------------------------------------------
 
-_DB_RESULT = "db.query.result"
 
-
-def _traceloop(span: TraceSpan) -> Step:
+def _traceloop(span: TraceSpan, convention: Convention) -> Step:
     step = _step(
         span,
-        "traceloop",
+        convention,
         span.attributes.get(TRACELOOP_INPUT),
         span.attributes.get("traceloop.entity.output"),
     )
@@ -587,74 +632,44 @@ def _given(value: Any) -> Any:
     return value
 
 
-def _vector_store(span: TraceSpan) -> Step:
-    """A vector store's search, with an event for each hit."""
-    start = len(_DB_RESULT) + 1
-    events = (e.attributes for e in span.events if e.name == _DB_RESULT)
-    step = _step(span, "traceloop", kind=Kind.RETRIEVER)
-    _set_found(step, [hit({name[start:]: v for name, v in held.items()}) for held in events])
+# --- vector stores: a search, with an event for each hit ------------------------------------------
+
+_DB_RESULT = re.compile(r"db\.(?:\w+\.)?query\.result")
+_DB_OPERATION = ("db.operation.name", "db.operation")
+_WRITES = frozenset(
+    "add insert upsert update delete create modify peek count drop flush index".split()
+)
+"""Operations of a store that find nothing for anybody."""
+
+
+def _vector_store(span: TraceSpan, convention: Convention) -> Step:
+    events = [event for event in span.events if _DB_RESULT.fullmatch(event.name)]
+    step = _step(span, convention)
+    step.kind = Kind.RETRIEVER if events else step.kind
+    if step.kind is Kind.RETRIEVER:
+        hits = [
+            hit({name.removeprefix(f"{event.name}."): v for name, v in event.attributes.items()})
+            for event in events
+        ]
+        _set_found(step, hits or [None])
     return step
 
 
 # --- others ---------------------------------------------------------------------------------------
 
 
-def _vercel(span: TraceSpan) -> Step:
-    """The AI SDK of Vercel."""
+def _plain(span: TraceSpan, convention: Convention) -> Step:
+    """A span with what it was given and returned in attributes, as JSON or not."""
     attributes = span.attributes
-    said = attributes.get("ai.response.text") or attributes.get("ai.response.object")
-    step = _step(span, "vercel")
-    if step.kind is Kind.TOOL:
-        step.inputs = _Content(attributes.get("ai.toolCall.args")).value
-        step.outputs = attributes.get("ai.toolCall.result")
-    elif step.kind is Kind.LLM:
-        _set_model(step, _Content(attributes.get("ai.prompt.messages")).value, said)
-        step.also = tuple(arguments_of(decoded(attributes.get("ai.response.toolCalls"))))
-        step.reply = step.reply if step.reply is not None or not step.also else ""
-        step.outputs = said
-    elif step.kind is Kind.CHAIN:
-        step.inputs, step.outputs = _Content(attributes.get("ai.prompt")).value, said
-    step.is_hidden = step.inputs is None and step.outputs is None and not step.messages
-    return step
-
-
-def _spring(span: TraceSpan) -> Step:
-    """Spring AI's own: clients, advisors, vector stores and tools; its models are GenAI's."""
-    attributes = span.attributes
-    if attributes[SPRING] == "vector_store":
-        found = next((e.attributes for e in span.events if "query.response" in e.name), attributes)
-        documents = found.get("db.vector.query.response.documents")
-        step = _step(span, "spring", attributes.get("db.vector.query.content"), documents)
-        step.is_hidden = documents is None
-        step.found = None if documents is None else results_of(documents)
-        return step
-    if attributes[SPRING] == "tool_call":
-        step = _step(span, "spring", attributes.get("spring.ai.tool.call.arguments"))
-        step.outputs = attributes.get("spring.ai.tool.call.result")
-        step.is_hidden = step.outputs is None
-        return step
-    given = attributes.get("spring.ai.chat.client.user.text")
-    return _step(span, "spring", given, attributes.get("gen_ai.completion"))
-
-
-def _mlflow(span: TraceSpan) -> Step:
-    return _plain(span, "mlflow", "mlflow.spanInputs", "mlflow.spanOutputs")
-
-
-def _langfuse(span: TraceSpan) -> Step:
-    step = _plain(span, "langfuse", "langfuse.observation.input", "langfuse.observation.output")
-    if step.inputs is None and step.outputs is None and span.parent_id is None:
-        step.inputs = _Content(span.attributes.get("langfuse.trace.input")).value
-        step.outputs = _Content(span.attributes.get("langfuse.trace.output")).value
-    return step
-
-
-def _plain(span: TraceSpan, convention: str, given: str, said: str) -> Step:
-    """A span with what it was given and returned in two attributes, as JSON."""
-    step = _step(span, convention, span.attributes.get(given), span.attributes.get(said))
+    step = _step(
+        span, convention, _first(attributes, convention.given), _first(attributes, convention.said)
+    )
     step.inputs = _given(step.inputs)
     if step.kind in {Kind.RETRIEVER, Kind.RERANKER}:
         step.found = None if step.outputs is None else results_of(step.outputs)
+        step.is_hidden = step.found is None
+    elif step.kind is Kind.TOOL:
+        step.is_hidden = step.outputs is None
     elif step.kind is Kind.LLM:
         _set_model(step, step.inputs, None)
         if isinstance(step.outputs, str):
@@ -664,16 +679,270 @@ def _plain(span: TraceSpan, convention: str, given: str, said: str) -> Step:
     return step
 
 
-_READERS: dict[str, Callable[[TraceSpan], Step]] = {
-    KIND: _openinference,
-    TRACELOOP_KIND: _traceloop,
-    TRACELOOP_INPUT: _traceloop,
-    REQUEST_TYPE: _traceloop,
-    SPRING: _spring,
-    OPERATION: _genai,
-    VERCEL: _vercel,
-    MLFLOW: _mlflow,
-    LANGFUSE: _langfuse,
+def _vercel(span: TraceSpan, convention: Convention) -> Step:
+    step = _plain(span, convention)
+    if step.kind is Kind.LLM:
+        step.also = tuple(arguments_of(decoded(span.attributes.get("ai.response.toolCalls"))))
+        step.reply = step.reply if step.reply is not None or not step.also else ""
+    step.is_hidden = step.inputs is None and step.outputs is None
+    return step
+
+
+def _spring(span: TraceSpan, convention: Convention) -> Step:
+    """Spring AI's own: clients, advisors, vector stores and tools; its models are GenAI's."""
+    found = next((e.attributes for e in span.events if "query.response" in e.name), {})
+    step = _plain(span._replace(attributes={**span.attributes, **found}), convention)
+    step.span = span
+    return step
+
+
+def _langfuse(span: TraceSpan, convention: Convention) -> Step:
+    """Langfuse, whose first span may hold only what is the whole trace's."""
+    step = _plain(span, convention)
+    if step.inputs is None and step.outputs is None and span.parent_id is None:
+        step.inputs = _Content(span.attributes.get("langfuse.trace.input")).value
+        step.outputs = _Content(span.attributes.get("langfuse.trace.output")).value
+    return step
+
+
+def _logfire(span: TraceSpan, convention: Convention) -> Step:
+    """Logfire's spans of SDKs, which keep a model's messages as OpenTelemetry's convention does."""
+    step = _plain(span, convention)
+    if step.kind is Kind.LLM and (not step.messages or step.reply is None):
+        _set_genai_messages(step)
+    return step
+
+
+def _langtrace(span: TraceSpan, convention: Convention) -> Step:
+    """Langtrace's spans: of models by OpenTelemetry's convention, of stores with their hits."""
+    if convention.kind(span.attributes) is Kind.RETRIEVER:
+        return _vector_store(span, convention)
+    step = _step(span, convention)
+    _set_genai_messages(step)
+    return step
+
+
+_PLACEHOLDER = re.compile(r"\[tool(?:-result)?: [^\]]*\]")
+
+
+def _mastra(span: TraceSpan, convention: Convention) -> Step:
+    """Mastra, which leaves out of a prompt the calls of tools and what they returned."""
+    step = _plain(span, convention)
+    whole = [m for m in step.messages if not _PLACEHOLDER.fullmatch(m.text)]
+    step.is_partial = step.is_partial or len(whole) < len(step.messages)
+    step.messages = whole
+    calls = step.outputs.get("toolCalls") if isinstance(step.outputs, Mapping) else None
+    step.also = step.also or tuple(arguments_of(calls))
+    return step
+
+
+# --- all of them ----------------------------------------------------------------------------------
+
+OPERATIONS = {
+    "chat": Kind.LLM,
+    "text_completion": Kind.LLM,
+    "generate_content": Kind.LLM,
+    "embeddings": Kind.EMBEDDING,
+    "execute_tool": Kind.TOOL,
+    "retrieval": Kind.RETRIEVER,
+    "vector_db_retrieve": Kind.RETRIEVER,
+    "search_memory": Kind.RETRIEVER,
+    "rerank": Kind.RERANKER,
+    "invoke_agent": Kind.AGENT,
+    "create_agent": Kind.OTHER,
+    "evaluation": Kind.EVALUATOR,
 }
-MARKS = frozenset(_READERS)
-"""Attributes that only spans of language model work have."""
+"""Others, which the convention may add, are chains: what is inside them is looked at."""
+_NAMED = {kind.value.lower(): kind for kind in Kind if kind is not Kind.NONE}
+# What several products call them, besides.
+_USUAL = _NAMED | {
+    "chat_model": Kind.LLM,
+    "generation": Kind.LLM,
+    "model": Kind.LLM,
+    "parser": Kind.OTHER,
+    "guardrail": Kind.OTHER,
+    "event": Kind.OTHER,
+    "retrieval": Kind.RETRIEVER,
+    "embedder": Kind.EMBEDDING,
+}
+_STORES = (
+    "astra azure_ai_search chroma chromadb deeplake lancedb marqo milvus pgvector pinecone qdrant "
+    "turbopuffer vespa weaviate"
+).split()
+
+VECTOR_STORES = Convention(
+    name="vector store",
+    marks=("db.system.name", "db.system"),
+    kinds=dict.fromkeys(_STORES, Kind.RETRIEVER),
+    other=Kind.NONE,
+    read=_vector_store,
+)
+CONVENTIONS = (
+    Convention(
+        name="openinference",
+        marks=(KIND,),
+        kinds=_NAMED | {"unknown": Kind.CHAIN},
+        other=Kind.OTHER,
+        read=_openinference,
+    ),
+    Convention(
+        name="langsmith",
+        marks=("langsmith.span.kind",),
+        kinds=_USUAL,
+        given=("gen_ai.prompt",),
+        said=("gen_ai.completion",),
+    ),
+    Convention(
+        name="trulens",
+        marks=("ai.observability.span_type",),
+        kinds=_USUAL | {"unknown": Kind.CHAIN, "eval": Kind.EVALUATOR, "eval_root": Kind.EVALUATOR},
+        given=(
+            "ai.observability.record_root.input",
+            "ai.observability.retrieval.query_text",
+            "ai.observability.call.kwargs.*",
+        ),
+        said=(
+            "ai.observability.record_root.output",
+            "ai.observability.retrieval.retrieved_contexts",
+            "ai.observability.call.return",
+        ),
+    ),
+    Convention(
+        name="genkit",
+        marks=("genkit:type",),
+        said_by=("genkit:metadata:subtype", "genkit:type"),
+        kinds=_USUAL | {"indexer": Kind.OTHER},
+        given=("genkit:input",),
+        said=("genkit:output",),
+    ),
+    Convention(
+        name="voltagent",
+        marks=("span.type", "entity.type"),
+        scope="@voltagent/",
+        kinds=_USUAL | {"memory": Kind.OTHER, "scorer": Kind.EVALUATOR},
+        given=("agent.messages", "llm.messages", "input"),
+        said=("output",),
+    ),
+    Convention(
+        name="mastra",
+        marks=("mastra.span.type",),
+        kinds={
+            "agent_run": Kind.AGENT,
+            "workflow_run": Kind.CHAIN,
+            "model_generation": Kind.CHAIN,
+            "model_step": Kind.LLM,
+            "model_inference": Kind.OTHER,  # of a step, again
+            "model_chunk": Kind.OTHER,
+            "tool_call": Kind.TOOL,
+            "mcp_tool_call": Kind.TOOL,
+            "rag_vector_operation": Kind.RETRIEVER,
+            "rag_embedding": Kind.EMBEDDING,
+            "scorer_run": Kind.EVALUATOR,
+        },
+        given=(
+            "mastra.agent_run.input",
+            "mastra.workflow_run.input",
+            "mastra.model_generation.input",
+            "mastra.model_step.input",
+            "gen_ai.tool.call.arguments",
+        ),
+        said=(
+            "mastra.agent_run.output",
+            "mastra.workflow_run.output",
+            "mastra.model_generation.output",
+            "mastra.model_step.output",
+            "mastra.rag_vector_operation.output",
+            "gen_ai.tool.call.result",
+        ),
+        read=_mastra,
+    ),
+    Convention(
+        name="langtrace",
+        marks=("langtrace.service.type",),
+        kinds={"vectordb": Kind.RETRIEVER, "llm": Kind.LLM},
+        read=_langtrace,
+    ),
+    Convention(
+        name="logfire",
+        marks=(LOGFIRE,),
+        scope="logfire.",
+        kinds={
+            "openai agents trace:": Kind.CHAIN,
+            "agent run:": Kind.AGENT,
+            "function:": Kind.TOOL,
+            "responses api with": Kind.LLM,
+            "chat completion with": Kind.LLM,
+            "message with": Kind.LLM,
+            "embedding creation with": Kind.EMBEDDING,
+            "guardrail": Kind.OTHER,
+            "handoff:": Kind.OTHER,
+        },
+        given=("request_data", "input"),
+        said=("response_data", "output"),
+        read=_logfire,
+    ),
+    Convention(
+        name="traceloop",
+        marks=(TRACELOOP_KIND, TRACELOOP_INPUT, REQUEST_TYPE),
+        said_by=(OPERATION, REQUEST_TYPE, TRACELOOP_KIND),
+        kinds=OPERATIONS
+        | {"completion": Kind.LLM, "workflow": Kind.CHAIN, "agent": Kind.AGENT}
+        | {"task": Kind.CHAIN, "tool": Kind.TOOL},
+        other=Kind.OTHER,
+        read=_traceloop,
+    ),
+    Convention(
+        name="spring",
+        marks=(SPRING,),
+        kinds={"vector_store": Kind.RETRIEVER, "tool_call": Kind.TOOL},
+        given=(
+            "db.vector.query.content",
+            "spring.ai.tool.call.arguments",
+            "spring.ai.chat.client.user.text",
+        ),
+        said=(
+            "db.vector.query.response.documents",
+            "spring.ai.tool.call.result",
+            "gen_ai.completion",
+        ),
+        read=_spring,
+    ),
+    VECTOR_STORES,
+    Convention(name="genai", marks=(OPERATION,), kinds=OPERATIONS, read=_genai),
+    Convention(
+        name="vercel",
+        marks=(VERCEL,),
+        kinds={
+            "ai.generatetext.dogenerate": Kind.LLM,
+            "ai.generateobject.dogenerate": Kind.LLM,
+            "ai.streamtext.dostream": Kind.LLM,
+            "ai.streamobject.dostream": Kind.LLM,
+            "ai.toolcall": Kind.TOOL,
+            "ai.embed": Kind.EMBEDDING,
+            "ai.embedmany": Kind.EMBEDDING,
+            "ai.embed.doembed": Kind.EMBEDDING,
+            "ai.embedmany.doembed": Kind.EMBEDDING,
+        },
+        given=("ai.prompt.messages", "ai.prompt", "ai.toolCall.args"),
+        said=("ai.response.text", "ai.response.object", "ai.toolCall.result"),
+        read=_vercel,
+    ),
+    Convention(
+        name="mlflow",
+        marks=(MLFLOW,),
+        kinds=_USUAL,
+        given=("mlflow.spanInputs",),
+        said=("mlflow.spanOutputs",),
+    ),
+    Convention(
+        name="langfuse",
+        marks=(LANGFUSE,),
+        kinds=_USUAL,
+        given=("langfuse.observation.input",),
+        said=("langfuse.observation.output",),
+        read=_langfuse,
+    ),
+)
+"""The first that covers a span counts: a product's own go before what they build on."""
+MARKS = frozenset(mark for each in CONVENTIONS for mark in each.marks)
+"""Attributes without which a span follows none of them."""

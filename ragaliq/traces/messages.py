@@ -20,7 +20,7 @@ _ROLES = {
     }.items()
     for name in names.split()
 }
-_CONTENT = ("parts", "content", "contents")
+_CONTENT = ("parts", "content", "contents", "blocks")
 # What LangChain's own machinery tells a model in a tool's place.
 _FRAMEWORK_SAYS = (
     "Returning structured response",
@@ -32,7 +32,10 @@ _FRAMEWORK_SAYS = (
 # What resumes a LangGraph run is an answer to a question of the run's own.
 _COMMAND = {"graph", "update", "resume", "goto"}
 # What other frameworks call them: CrewAI, smolagents, Haystack, the AI SDK, OpenAI's agents.
-_MORE_QUESTION_KEYS = ("task", "prompt", "new_message", "user_prompt", "user_message", "topic")
+_MORE_QUESTION_KEYS = (
+    *("task", "prompt", "new_message", "user_prompt", "user_message", "topic"),
+    *("str_or_query_bundle", "query_bundle"),
+)
 _MORE_ANSWER_KEYS = ("raw", "final_output", "completion", "output_message")
 _MOST_NESTED = 12
 _DEPTH = 3
@@ -123,8 +126,11 @@ class SpanReader(Reader):
 
     def messages(self, value: Any) -> Sequence[Any] | None:
         """The conversation that a value is or holds; Google calls it contents."""
-        if isinstance(value, Mapping) and "messages" not in value:
-            value = value.get("contents")
+        if isinstance(value, Mapping):
+            value = value.get("messages", value.get("contents"))
+        # LangChain's models are called with several conversations, of which spans show one.
+        if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
+            value = value[0]
         return super().messages(value)
 
     def conversation(self, value: Any) -> list[Message]:
@@ -145,7 +151,10 @@ def _unwrapped(value: Mapping[str, Any]) -> Mapping[str, Any]:
     for name in ("data", "kwargs", "message"):
         inner = value.get(name)
         if isinstance(inner, Mapping) and ("content" in inner or "role" in inner):
-            return {"type": value.get("type"), **inner}
+            kind, path = value.get("type"), value.get("id")
+            if kind == "constructor" and isinstance(path, list) and path:
+                kind = path[-1]  # the name of LangChain's class
+            return {"type": kind, **inner}
     content = value.get("content")
     # Google's candidates and events.
     return content if isinstance(content, Mapping) and "parts" in content else value
@@ -157,9 +166,37 @@ def _role(named: object) -> str | None:
     return _ROLES.get(named.lower().removesuffix("chunk").removesuffix("message"))
 
 
+def is_understood(asked: Any) -> bool:
+    """Whether every message of a prompt, and every part of it, is of a form that is known."""
+    listed = READER.messages(asked)
+    if listed is None:
+        return not asked or isinstance(asked, str)
+    return all(READER.message(each) is not None and _has_known_parts(each) for each in listed)
+
+
+def _has_known_parts(message: Any) -> bool:
+    fields = _unwrapped(message) if isinstance(message, Mapping) else {"content": message[1]}
+    content = next((fields[name] for name in _CONTENT if fields.get(name) is not None), None)
+    kinds = (
+        block.get("type", block.get("block_type"))
+        for block in (content if isinstance(content, list) else ())
+        if isinstance(block, Mapping)
+    )
+    return all(kind is None or _named(kind) in _KNOWN_TYPES for kind in kinds)
+
+
+def _named(kind: object) -> str:
+    return str(kind).replace("-", "_")
+
+
 _TEXT_TYPES = {"text", "input_text", "output_text"}
 _CALL_TYPES = {"tool_call", "tool_use", "function_call"}
 _RESULT_TYPES = {"tool_call_response", "tool_result", "function_response", "function_call_output"}
+_KNOWN_TYPES = frozenset(
+    # Without a text for the answer: thoughts, pictures, sound.
+    {*_TEXT_TYPES, *_CALL_TYPES, *_RESULT_TYPES, "reasoning", "thinking", "redacted_thinking"}
+    | {"image", "image_url", "input_image", "audio", "input_audio", "video", "media"}
+)
 _RESULT_KEYS = ("response", "result", "output", "content")
 
 
@@ -177,8 +214,8 @@ def _blocks(content: Any) -> tuple[list[str], list[Any], list[Any]]:
             texts.append(block)
         if not isinstance(block, Mapping):
             continue
-        kind = block.get("type")
-        kind = kind.replace("-", "_") if isinstance(kind, str) else kind
+        kind = block.get("type", block.get("block_type"))
+        kind = _named(kind) if isinstance(kind, str) else kind
         text = block.get("text", block.get("content"))
         if kind is None and not isinstance(text, str):
             for key, held in block.items():
@@ -238,7 +275,10 @@ _WRAPPERS = (
 )
 _TEXT_KEYS = ("page_content", "pageContent", "text", "content", "snippet", "body", "passage")
 _HIT_TEXTS = (*_TEXT_KEYS, "chunk", "document")
-_HIT_INNER = ("document", "node", "_source", "payload", "content", "fields", "properties", "chunk")
+_HIT_INNER = (
+    *("document", "node", "_source", "payload", "content", "fields", "properties", "chunk"),
+    "metadata",  # Pinecone's hits have no text elsewhere
+)
 _HIT_IDS = ("id", "_id", "id_", "file_id", "doc_id", "document_id", "chunk_id", "node_id")
 _HIT_SCORES = ("score", "_score", "relevance_score", "similarity")
 

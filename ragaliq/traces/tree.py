@@ -27,6 +27,11 @@ def method_of(step: Step) -> str | None:
     return step.span.name.rpartition(".")[2] if is_part else None
 
 
+def is_llama_index(step: Step) -> bool:
+    """Whether a span is LlamaIndex's own, whose steps say themselves what was searched."""
+    return step.span.scope == LLAMA_INDEX_SCOPE
+
+
 def is_plumbing(step: Step) -> bool:
     """Whether a span of LlamaIndex begins no run of its own, though those below it may."""
     method = method_of(step)
@@ -57,7 +62,9 @@ class Forest(NamedTuple):
     Attributes:
         runs: The steps of each run, its first before all others. Retrievers, models and tools that
             are in no chain are one run in each request, below its span, or below the first of them
-            where that is missing; the first step is of kind `NONE` then.
+            where that is missing; the first step is of kind `NONE` then. With them go the chains
+            of the request that search nothing themselves; where there is one such chain and no
+            other model, it is the run, and what was searched for it is in it.
         knotted: Spans that are each other's parents.
     """
 
@@ -67,16 +74,27 @@ class Forest(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class _Place:
-    """Somewhere loose steps are: below one span that is no step itself, or below a missing one."""
+    """Somewhere loose steps are: below one span that is no step itself, or below a missing one.
+
+    Attributes:
+        step: The span.
+        around: The place that it is in.
+        loose: Steps in no chain.
+        kinds: What they are.
+        chains: The first steps of chains that search nothing themselves.
+    """
 
     step: Step | None = None
     around: _Place | None = None
     loose: list[Step] = field(default_factory=list)
     kinds: set[Kind] = field(default_factory=set)
+    chains: list[Step] = field(default_factory=list)
 
 
-def forest_of(spans: Iterable[TraceSpan], mapping: Sequence[SpanRule] = ()) -> Forest:
-    """Find the runs of a trace. Its spans may come in any order, twice, or not at all."""
+def _trees(
+    spans: Iterable[TraceSpan], mapping: Sequence[SpanRule]
+) -> tuple[list[Step], list[TraceSpan]]:
+    """The steps without a parent, each with those inside it; and spans that are in a knot."""
     kept: dict[str, TraceSpan] = {}
     for span in spans:
         # One that was exported twice counts once: the one that ended later, or says more.
@@ -94,7 +112,12 @@ def forest_of(spans: Iterable[TraceSpan], mapping: Sequence[SpanRule] = ()) -> F
         step = below.pop()
         knotted.discard(step.span.span_id)
         below += step.children
+    return tops, [kept[key] for key in kept if key in knotted]
 
+
+def forest_of(spans: Iterable[TraceSpan], mapping: Sequence[SpanRule] = ()) -> Forest:
+    """Find the runs of a trace. Its spans may come in any order, twice, or not at all."""
+    tops, knotted = _trees(spans, mapping)
     runs: list[list[Step]] = []
     missing: dict[str, _Place] = {}
     places: list[_Place] = []
@@ -110,8 +133,13 @@ def forest_of(spans: Iterable[TraceSpan], mapping: Sequence[SpanRule] = ()) -> F
         if _is_evaluation(step) or step.kind is Kind.EMBEDDING:
             continue
         if step.kind in RUNS and not is_plumbing(step):
+            number = step.index
             run, strays = _in_order(step)
-            runs.append(run)
+            if any(each.kind in _SOURCES for each in run) or is_llama_index(step):
+                runs.append(run)
+            else:
+                step.index = number  # until it has a place in a run, again
+                place.chains.append(step)
             todo += [(stray, place) for stray in reversed(strays)]
         elif step.kind in _LOOSE:
             place.loose.append(step)
@@ -121,7 +149,7 @@ def forest_of(spans: Iterable[TraceSpan], mapping: Sequence[SpanRule] = ()) -> F
                 place = _Place(step, place)
                 places.append(place)
             todo += [(child, place) for child in reversed(step.children)]
-    return Forest([*runs, *_gathered(places)], [kept[key] for key in kept if key in knotted])
+    return Forest([*runs, *_gathered(places)], knotted)
 
 
 def _gathered(places: Sequence[_Place]) -> list[list[Step]]:
@@ -129,20 +157,42 @@ def _gathered(places: Sequence[_Place]) -> list[list[Step]]:
     groups: list[list[Step]] = []
     for place in reversed(places):  # the inner ones first
         around, kinds = place.around, place.kinds
-        if around is not None and not (kinds & _SOURCES and Kind.LLM in kinds):
+        is_whole = kinds & _SOURCES and (Kind.LLM in kinds or place.chains)
+        if around is not None and not is_whole:
             # The fewer steps are the ones moved: there may be many places, one inside the other.
-            more, fewer = sorted((around.loose, place.loose), key=len, reverse=True)
-            more += fewer
-            around.loose = more
+            around.loose = _together(around.loose, place.loose)
+            around.chains = _together(around.chains, place.chains)
             around.kinds |= kinds
-        elif kinds & (_SOURCES | {Kind.LLM}):
-            inside = sorted(place.loose, key=lambda step: step.index)
+            continue
+        inside, chains = place.loose, place.chains
+        if is_whole:
+            found = min(step.span.start_ns for step in inside if step.kind in _SOURCES)
+            joined = [chain for chain in chains if chain.span.end_ns >= found]
+            chains = [chain for chain in chains if chain.span.end_ns < found]
+            if len(joined) == 1 and Kind.LLM not in kinds:
+                joined[0].children = sorted([*inside, *joined[0].children], key=_number)
+                chains, inside = chains + joined, []
+            else:
+                inside = inside + joined
+        groups += [_in_order(chain)[0] for chain in sorted(chains, key=_number, reverse=True)]
+        if inside and (kinds & (_SOURCES | {Kind.LLM})):
+            inside = sorted(inside, key=_number)
             if place.step is not None:
                 span = place.step.span
             else:  # missing: the first there, for as long as they took
                 span = inside[0].span._replace(end_ns=max(step.span.end_ns for step in inside))
             groups.append(_in_order(Step(span=span, kind=Kind.NONE, children=inside))[0])
     return groups[::-1]
+
+
+def _number(step: Step) -> int:
+    return step.index
+
+
+def _together(first: list[Step], second: list[Step]) -> list[Step]:
+    more, fewer = sorted((first, second), key=len, reverse=True)
+    more += fewer
+    return more
 
 
 def _in_order(top: Step) -> tuple[list[Step], list[Step]]:

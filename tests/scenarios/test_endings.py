@@ -23,7 +23,7 @@ from openinference.instrumentation.langchain import LangChainInstrumentor
 from opentelemetry.sdk.trace import SpanLimits
 from rag_parts import ANSWER, PROMPT, QUESTION, BrokenRetriever, calling, joined, model, rag_chain
 
-from ragaliq.traces.cases import run_of
+from ragaliq.core.origin import run_of
 
 # OpenInference reads messages and settings in the old way.
 pytestmark = [

@@ -4,8 +4,9 @@ import pytest
 from hand_written import QUESTION, chain, only, retriever
 
 from ragaliq import RAGTestCase, evaluate
+from ragaliq.core.origin import run_of
 from ragaliq.testing import ScriptedJudge
-from ragaliq.traces.cases import case_of, run_of
+from ragaliq.traces.cases import case_of
 
 TARGET = {"trace_id": "a" * 32, "span_id": "b" * 16}
 

@@ -11,12 +11,12 @@ from typing import Any
 
 from ragaliq.cli.console import ExitCode, errors, output, plain
 from ragaliq.core.files import file_errors, owner_only
+from ragaliq.core.origin import run_of
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.datasets.backends import Annotation, BackendReader
 from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.lab.labels import Draw, Frame
 from ragaliq.reports.wording import number_of
-from ragaliq.traces.cases import run_of
 
 _GOOD = {
     *("pass", "passed", "yes", "true", "good", "correct", "supported", "faithful", "factual"),
