@@ -19,7 +19,6 @@ from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 from opentelemetry.trace import SpanContext, StatusCode
 
-from ragaliq._private import suppress_instrumentation_key
 from ragaliq.capture import RunRegistry
 from ragaliq.core.checks import require_positive
 from ragaliq.core.suppression import is_suppressed
@@ -41,12 +40,13 @@ from ragaliq.traces.cases import pipeline_of, require_text_fetcher
 from ragaliq.traces.conventions import (
     FRAMEWORKS,
     LLAMA_INDEX_SCOPE,
-    MARKS,
     OWN_SCOPE,
     RULE_KINDS,
     SESSIONS,
     Kind,
     Step,
+    convention_of,
+    is_hit,
     kind_of,
 )
 from ragaliq.traces.mapping import SpanRule, rule_for
@@ -54,8 +54,6 @@ from ragaliq.traces.tree import is_plumbing
 
 logger = logging.getLogger(__name__)
 
-# What says that instrumentations are to leave something out. The API has no public name for it.
-_SUPPRESSED = suppress_instrumentation_key()
 _NO_NAMES = AttributeNames()
 _READING_SECONDS = 10.0
 """The longest that a flush waits for runs to be read, which may fetch texts."""
@@ -224,6 +222,15 @@ class RagaliqSpanProcessor(SpanProcessor):
         if loose is not None:
             self._join(loose, span, context)
             return
+        self._open(span, context, kind, parent_context)
+
+    def _open(
+        self,
+        span: ReadableSpan,
+        context: SpanContext,
+        kind: Kind | None,
+        parent_context: Context | None,
+    ) -> None:
         ticket = self._begin(span, context, parent_context)
         unit = _Unit(
             self,
@@ -233,7 +240,7 @@ class RagaliqSpanProcessor(SpanProcessor):
             span.start_time or 0,
             is_sampled=context.trace_flags.sampled,
         )
-        if kind in _STEPS and _is_local(parent):
+        if kind in _STEPS and _is_local(span.parent):
             self._loose[unit.trace_id] = unit
         self._runs.open(unit)
 
@@ -250,12 +257,11 @@ class RagaliqSpanProcessor(SpanProcessor):
             self._give_up(unit, "evicted")
 
     def _begin(
-        self, span: Span, context: SpanContext, parent_context: Context | None
+        self, span: ReadableSpan, context: SpanContext, parent_context: Context | None
     ) -> OpenRun | None:
-        if otel_context.get_value(_SUPPRESSED, parent_context):
-            return None
         # Sampling goes by the current trace, which this span may have begun just now.
-        token = otel_context.attach(trace.set_span_in_context(span, parent_context))
+        current = trace.NonRecordingSpan(context)
+        token = otel_context.attach(trace.set_span_in_context(current, parent_context))
         try:
             return self._monitor.begin(
                 f"{context.trace_id:032x}-{context.span_id:016x}",
@@ -279,13 +285,20 @@ class RagaliqSpanProcessor(SpanProcessor):
             copy = self._keep(unit, span, context)
             if context.span_id != unit.key or unit.is_loose:
                 return
-            if self._recognition.is_run(copy) or not _is_local(span.parent):
+            is_run = self._recognition.is_run(copy)
+            # A chain that searched nothing itself answers from what its request searched before.
+            is_part = is_run and unit.trace_id in self._loose and not self._has_searched(unit)
+            if (is_run and not is_part) or not _is_local(span.parent):
                 self._end(unit)
             elif self._loosen(unit):
                 unit.ticket.withdraw()
 
     def _ended_outside(self, span: ReadableSpan, context: SpanContext) -> None:
         """A span of no run; it may be around an application's own steps: the whole request's."""
+        kind = self._recognition.learn(span)
+        if kind in _STEPS and context.trace_id not in self._loose and not self._is_past(context):
+            # It says only now what it is: a step of a request that goes on.
+            self._open(span, context, kind, None)
         loose = self._loose.get(context.trace_id)
         if loose is not None:
             if loose.ticket is not None:
@@ -293,7 +306,9 @@ class RagaliqSpanProcessor(SpanProcessor):
             # A service that calls itself has several such spans in a trace, one inside the other.
             if not _is_local(span.parent) and (span.start_time or 0) <= loose.start_ns:
                 self._end(loose)
-        self._recognition.learn(span)
+
+    def _is_past(self, context: SpanContext) -> bool:
+        return self._runs.is_ignored(context.span_id)
 
     def _keep(self, unit: _Unit, span: ReadableSpan, context: SpanContext) -> TraceSpan:
         """Copy a finished span for its run, and give runs up where that is too much."""
@@ -314,6 +329,9 @@ class RagaliqSpanProcessor(SpanProcessor):
                     break
                 self._give_up(oldest, "evicted")
         return copy
+
+    def _has_searched(self, unit: _Unit) -> bool:
+        return any(self._recognition.kind(copy) in _SOURCES for _, copy in unit.spans)
 
     def _loosen(self, unit: _Unit) -> bool:
         """Have a unit's steps wait for the request around them; whether others did already.
@@ -555,6 +573,13 @@ _SCOPES = (
     "opentelemetry.instrumentation.llamaindex",
     "traceloop.",
     "langfuse-sdk",
+    # Which set every attribute after the start.
+    "langsmith",
+    "langtrace_python_sdk.instrumentation",
+    "logfire.openai",
+    "logfire.anthropic",
+    "openlit.instrumentation",
+    "trulens",
     # OpenLLMetry's of vector stores, whose spans have nothing else to tell them from a database's.
     "opentelemetry.instrumentation.chromadb",
     "opentelemetry.instrumentation.lancedb",
@@ -569,6 +594,7 @@ _RUNS = frozenset({Kind.CHAIN, Kind.AGENT})
 # What an application may also do itself, without a chain.
 _STEPS = frozenset({Kind.RETRIEVER, Kind.RERANKER, Kind.LLM, Kind.TOOL, Kind.PROMPT})
 _WORK = _RUNS | _STEPS
+_SOURCES = frozenset({Kind.RETRIEVER, Kind.RERANKER, Kind.TOOL})
 
 
 class _Recognition:
@@ -592,25 +618,30 @@ class _Recognition:
             return kind
         return None if _is_known(scope) or (scope, span.name) in self._learned else Kind.NONE
 
+    def kind(self, copy: TraceSpan) -> Kind:
+        """What a finished span is."""
+        if any(is_hit(event.name) for event in copy.events):
+            return Kind.RETRIEVER
+        return self._kind(copy.name, copy.attributes, copy.scope)
+
     def _kind(self, name: str, attributes: Mapping[str, object], scope: str) -> Kind:
         rule = rule_for(self._mapping, name, attributes) if self._mapping else None
         if rule is not None and rule.kind:
             return RULE_KINDS[rule.kind]
         return kind_of(attributes, scope)
 
-    def learn(self, span: ReadableSpan) -> None:
-        """Look at a span that has ended and was not recognised."""
-        attributes = span.attributes
-        if not attributes or MARKS.isdisjoint(attributes) or len(self._learned) >= _MOST_NAMES:
-            return
-        if kind_of(attributes) in _WORK:
+    def learn(self, span: ReadableSpan) -> Kind:
+        """What a span is that has ended and was not recognised at its start."""
+        kind = self._kind(span.name, span.attributes or {}, _scope_of(span))
+        if kind in _WORK and len(self._learned) < _MOST_NAMES:
             self._learned.add((_scope_of(span), span.name))
+        return kind
 
     def is_run(self, copy: TraceSpan) -> bool:
         """Whether a finished span with no run above it is a run of its own."""
         if copy.name in self.roots:
             return True
-        if self._kind(copy.name, copy.attributes, copy.scope) not in _RUNS:
+        if self.kind(copy) not in _RUNS:
             return False
         is_llama_index = copy.scope == LLAMA_INDEX_SCOPE
         return not is_llama_index or not is_plumbing(Step(span=copy, kind=Kind.CHAIN))
@@ -652,7 +683,7 @@ def _copied(span: ReadableSpan, wanted: Collection[str]) -> tuple[TraceSpan, int
     Of spans that are no language model work it has the wanted attributes only.
     """
     held = span.attributes or {}
-    if MARKS.isdisjoint(held):
+    if convention_of(held, _scope_of(span)) is None:
         attributes: dict[str, object] = {name: held[name] for name in wanted if name in held}
     else:
         attributes = held.copy()  # type: ignore[attr-defined]  # a proxy has it: one step in C

@@ -259,7 +259,7 @@ def _step_by_convention(span: TraceSpan) -> Step:
     convention = convention_of(span.attributes, span.scope)
     if convention is not None:
         return (convention.read or _plain)(span, convention)
-    if any(_DB_RESULT.fullmatch(event.name) for event in span.events):
+    if any(is_hit(event.name) for event in span.events):
         return _vector_store(span, VECTOR_STORES)
     return Step(span=span, kind=Kind.NONE)
 
@@ -642,8 +642,13 @@ _WRITES = frozenset(
 """Operations of a store that find nothing for anybody."""
 
 
+def is_hit(event: str) -> bool:
+    """Whether an event of this name is a hit of a vector store's search."""
+    return _DB_RESULT.fullmatch(event) is not None
+
+
 def _vector_store(span: TraceSpan, convention: Convention) -> Step:
-    events = [event for event in span.events if _DB_RESULT.fullmatch(event.name)]
+    events = [event for event in span.events if is_hit(event.name)]
     step = _step(span, convention)
     step.kind = Kind.RETRIEVER if events else step.kind
     if step.kind is Kind.RETRIEVER:

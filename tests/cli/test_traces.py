@@ -49,7 +49,7 @@ def test_results_speak_of_the_original_span_and_what_is_left_out_is_said(ragaliq
 
     assert "faithfulness  1.000" in done.stdout
     assert "1 content_hidden: question, context or answer was kept out" in done.stderr
-    assert "1 not_rag: the spans show no retrieval" in done.stderr
+    assert "1 not_rag: the spans show no search" in done.stderr
     (record,) = records()
     assert record["run"]["run_id"] == "a" * 32 + "-" + "1" * 16
     assert record["run"]["pipeline"] == "support"
@@ -125,7 +125,7 @@ def test_texts_of_documents_that_are_only_named_are_fetched(ragaliq, traces, tmp
     assert ANSWER in ragaliq("traces", "explain", path, "--resolve", "store:texts").stdout
 
 
-NOT_RAG = "1 not_rag (the spans show no retrieval, or no model that answered)"
+NOT_RAG = "1 not_rag (the spans show no search, store or tool, or no model that answered)"
 
 
 @pytest.mark.parametrize(

@@ -538,3 +538,95 @@ def langfuse(provider, url):
 
     Langfuse(public_key="pk", secret_key="sk", base_url=url, tracer_provider=provider)
     return by_hand(openai_client(url), lambda function, kind: observe(as_type=kind)(function))
+
+
+# --- what products write themselves ---------------------------------------------------------------
+
+
+def _search_then(provider, ask):
+    """A search of one's own in a span, and a model that is asked from what it found."""
+    from opentelemetry.trace import get_tracer
+
+    def answer(question):
+        with request(provider):
+            with get_tracer("shop").start_as_current_span("search handbook") as span:
+                hits = [{"id": f"d{n}", "content": text} for n, text in enumerate(TEXTS)]
+                span.set_attribute("gen_ai.operation.name", "retrieval")
+                span.set_attribute("gen_ai.retrieval.query.text", question)
+                span.set_attribute("gen_ai.retrieval.documents", json.dumps(hits))
+            return ask(f"{SYSTEM}\n" + "\n".join(TEXTS), question)
+
+    return answer
+
+
+@application("OpenAI SDK", "Logfire", "logfire", "openai")
+def openai_logfire(provider, url):
+    import logfire
+
+    # It makes a provider of its own, and takes processors for it.
+    processors = [provider._active_span_processor]
+    logfire.configure(send_to_logfire=False, console=False, additional_span_processors=processors)
+    client = openai_client(url)
+    logfire.instrument_openai(client)
+
+    def ask(system, question):
+        messages = [{"role": "system", "content": system}, {"role": "user", "content": question}]
+        return client.chat.completions.create(model=MODEL, messages=messages)
+
+    return _search_then(provider, ask)
+
+
+@application("Anthropic SDK", "Logfire", "logfire", "anthropic")
+def anthropic_logfire(provider, url):
+    import logfire
+    from anthropic import Anthropic
+
+    # It makes a provider of its own, and takes processors for it.
+    processors = [provider._active_span_processor]
+    logfire.configure(send_to_logfire=False, console=False, additional_span_processors=processors)
+    client = Anthropic(base_url=url, api_key=KEY)
+    logfire.instrument_anthropic(client)
+
+    def ask(system, question):
+        messages = [{"role": "user", "content": question}]
+        return client.messages.create(model=MODEL, max_tokens=99, system=system, messages=messages)
+
+    return _search_then(provider, ask)
+
+
+@application("functions of one's own", "LangSmith", "langsmith", "openai")
+def traceable_langsmith(provider, url):
+    import os
+
+    os.environ |= {
+        "LANGSMITH_TRACING": "true",
+        "LANGSMITH_OTEL_ENABLED": "true",
+        "LANGSMITH_OTEL_ONLY": "true",
+        "LANGSMITH_API_KEY": KEY,
+    }
+    from langsmith import Client, traceable
+    from langsmith.wrappers import wrap_openai
+
+    traces = Client()
+    client = wrap_openai(openai_client(url))
+
+    @traceable(run_type="retriever", client=traces)
+    def retrieve(query):
+        return [{"page_content": text, "type": "Document", "metadata": {}} for text in TEXTS]
+
+    @traceable(client=traces)
+    def ask(question):
+        texts = "\n".join(each["page_content"] for each in retrieve(question))
+        messages = [
+            {"role": "system", "content": f"{SYSTEM}\n{texts}"},
+            {"role": "user", "content": question},
+        ]
+        made = client.chat.completions.create(model=MODEL, messages=messages)
+        traces.flush()
+        return made.choices[0].message.content
+
+    def ask_and_flush(question):
+        ask(question)
+        traces.flush()
+
+    return ask_and_flush

@@ -21,7 +21,7 @@ def step(at=FIRST, *, parent=ROOT, **more):
     """A step of the run; keyword arguments with `__` are attributes."""
     named = {name: more.pop(name) for name in list(more) if "__" in name}
     held = {
-        name.replace("__", "."): value if isinstance(value, str) else json.dumps(value)
+        name.replace("__", ".").rstrip("."): value if isinstance(value, str) else json.dumps(value)
         for name, value in named.items()
     }
     return span(parent=parent, at=at, attributes=held, **more)
@@ -263,6 +263,98 @@ def rewriting_before_and_suggestions_and_a_grade_after():
     ]
 
 
+def langsmith():
+    kind, given, said = "langsmith__span__kind", "gen_ai__prompt", "gen_ai__completion"
+    kwargs = [
+        {"lc": 1, "type": "constructor", "id": ["langchain", name], "kwargs": {"content": text}}
+        for name, text in (("SystemMessage", PROMPT), ("HumanMessage", QUESTION))
+    ]
+    reply = {"generations": [[{"text": REPLY, "message": {"kwargs": {"content": REPLY}}}]]}
+    return [
+        run(**{kind: "chain", given: {"input": QUESTION}, said: {"output": REPLY}}),
+        step(**{kind: "retriever", given: {"query": QUESTION}, said: {"documents": FOUND}}),
+        step(LAST, **{kind: "llm", given: {"messages": [kwargs]}, said: reply}),
+    ]
+
+
+def genkit():
+    kind, given, said = "genkit__metadata__subtype", "genkit__input", "genkit__output"
+    messages = [
+        {"role": "system", "content": [{"text": PROMPT}]},
+        {"role": "user", "content": [{"text": QUESTION}]},
+    ]
+    found = {"documents": [{"content": [{"text": text}]} for text in TEXTS]}
+    reply = {"message": {"role": "model", "content": [{"text": REPLY}]}}
+    steps = [
+        run(**{kind: "flow", given: json.dumps(QUESTION), said: json.dumps(REPLY)}),
+        step(**{kind: "retriever", said: found}),
+        step(LAST, **{kind: "model", given: {"messages": messages}, said: reply}),
+    ]
+    return [as_genkit(each) for each in steps]
+
+
+def as_genkit(each):
+    held = {name.replace("genkit.", "genkit:"): value for name, value in each.attributes.items()}
+    held = {name.replace("metadata.", "metadata:"): value for name, value in held.items()}
+    return each._replace(attributes={"genkit:type": "action", **held})
+
+
+def langtrace():
+    hits = (
+        event("db.chroma.query.result", id=f"d{n}", document=text) for n, text in enumerate(TEXTS)
+    )
+    asked = event("gen_ai.content.prompt", **{"gen_ai.prompt": json.dumps(CHAT)})
+    said = event("gen_ai.content.completion", **{"gen_ai.completion": json.dumps(SAID_IN_A_LIST)})
+    kind = "langtrace__service__type"
+    return [
+        request(),
+        step(**{kind: "vectordb"}, db__operation="query", events=tuple(hits)),
+        step(LAST, **{kind: "llm"}, gen_ai__operation__name="chat", events=(asked, said)),
+    ]
+
+
+SAID_IN_A_LIST = [{"role": "assistant", "content": REPLY}]
+
+
+def older_pydantic_ai():
+    """Messages are events in one attribute, as JSON."""
+    events = [{"event.name": f"gen_ai.{m['role']}.message", **m} for m in CHAT]
+    events.append({"event.name": "gen_ai.choice", "message": SAID_IN_A_LIST[0]})
+    return [request(), search(), step(LAST, gen_ai__operation__name="chat", events__=events)]
+
+
+def prompt_variables():
+    """The search shows ids only; what the template was filled with is on the model's span."""
+    filled = {"prompt__variable__context": "\n".join(TEXTS)}
+    return [request(), search_by_id(), chat(**filled)]
+
+
+def search_by_id():
+    hits = [{"id": f"d{n}"} for n in range(len(TEXTS))]
+    return genai("retrieval", at=FIRST, retrieval__documents=hits, retrieval__query__text=QUESTION)
+
+
+def a_search_before_an_agent():
+    agent = genai("invoke_agent", parent=ROOT, at=(25, 50), output__messages=SAID_IN_A_LIST)
+    return [request(), search(), agent, chat(parent=agent)]
+
+
+def a_search_before_an_agent_that_is_asked_in_one_message():
+    asked = f"Context:\n{' '.join(TEXTS)}\n\nQuestion: {QUESTION}\nAnswer:"
+    agent = genai("invoke_agent", parent=ROOT, at=(25, 50), output__messages=SAID_IN_A_LIST)
+    return [request(), search(""), agent, chat("Be kind.", asked, parent=agent)]
+
+
+def a_question_that_a_model_rewrote():
+    rewritten = "What is the payout time for refunds?"
+    return [
+        request(),
+        chat("Rewrite the question.", QUESTION, rewritten, at=(1, 5)),
+        search(rewritten),
+        chat(asked=rewritten),
+    ]
+
+
 def an_operation_that_the_convention_does_not_have_yet():
     return [run(gen_ai__operation__name="plan_and_solve"), search(), chat()]
 
@@ -280,6 +372,13 @@ WAYS = [
     google_s_contents,
     documents_given_to_an_inner_step,
     rewriting_before_and_suggestions_and_a_grade_after,
+    langsmith,
+    genkit,
+    langtrace,
+    older_pydantic_ai,
+    a_search_before_an_agent,
+    a_search_before_an_agent_that_is_asked_in_one_message,
+    a_question_that_a_model_rewrote,
     an_operation_that_the_convention_does_not_have_yet,
 ]
 
@@ -289,6 +388,44 @@ def test_the_same_case(way):
     found = only(way())
     assert triple(found) == (QUESTION, TEXTS, REPLY)
     assert found.log.sources.context == "prompt"
+
+
+def test_what_a_prompt_was_filled_with_is_context_where_the_search_shows_no_texts():
+    assert triple(only(prompt_variables())) == (QUESTION, ["\n".join(TEXTS)], REPLY)
+
+
+def test_a_search_without_texts_hides_its_content():
+    assert reason([request(), search_by_id(), chat("Be kind.")]) == "content_hidden"
+    openlit = {"db.system.name": "chroma", "gen_ai.operation.name": "vectordb"}
+    found = span(parent=ROOT, at=FIRST, attributes={**openlit, "db.operation.name": "GET"})
+    assert reason([request(), found, chat("Be kind.")]) == "content_hidden"
+
+
+def test_what_a_store_is_given_is_no_search():
+    added = {"db.system": "chroma", "db.operation": "add"}
+    assert reason([request(), span(parent=ROOT, at=FIRST, attributes=added), chat()]) == "not_rag"
+
+
+def test_a_tool_that_the_sdk_called_inside_a_model_s_call_was_shown_to_the_model():
+    called = chat("Be kind.")
+    tool = genai("execute_tool", parent=called, at=(31, 35), tool__call__result=TEXTS[0])
+    assert triple(only([request(), called, tool])) == (QUESTION, TEXTS[:1], REPLY)
+
+
+def test_a_reply_that_one_later_prompt_checks_is_not_told_from_it():
+    check = f"Question: {QUESTION}\nAnswer: {REPLY}"
+    guard = chat(f"Is it safe? {' '.join(TEXTS)}", check, "It is safe and polite.", at=(50, 60))
+    assert reason([request(), search(), chat(), guard]) == "ambiguous"
+    answered = run(gen_ai__operation__name="plan", gen_ai__output__messages=SAID_IN_A_LIST)
+    assert triple(only([answered, search(), chat(), guard])) == (QUESTION, TEXTS, REPLY)
+
+
+def test_what_a_partial_prompt_does_not_show_may_have_been_shown():
+    asked = [{"role": "user", "content": QUESTION}, {"role": "memory", "items": ["..."]}]
+    model = genai("chat", at=LAST, input__messages=asked, output__messages=SAID_IN_A_LIST)
+    found = only([request(), search(), model])
+    assert triple(found) == (QUESTION, TEXTS, REPLY)
+    assert found.log.sources.context == "retriever"
 
 
 def test_spring_ai_s_conversation():

@@ -85,11 +85,29 @@ def test_a_lone_model_is_counted_as_no_rag(app, processed):
     assert processed.monitor.stats().outcomes == {"not_rag": 1}
 
 
-def test_a_hand_written_chain_that_says_what_it_is_later_is_known_the_second_time(processed):
+def test_a_hand_written_chain_may_say_only_at_its_end_what_it_is(processed):
     app = Spans(processed.app.provider, late=True)
     app.chain()
-    assert processed.cases() == []
+    assert len(processed.cases()) == 1
     app.chain()
+    assert len(processed.cases()) == 2
+    assert processed.monitor.stats().started == 2
+
+
+def test_a_search_before_a_chain_in_one_request_belongs_to_it(app, processed):
+    with app.request():
+        app.retrieve()
+        with app.span("agent", kind="AGENT", asked=QUESTION) as root:
+            app.answer()
+            app.say(root, output=ANSWER)
+    (case,) = processed.cases()
+    assert (case.query, case.context_texts, case.response) == (QUESTION, TEXTS, ANSWER)
+    assert processed.monitor.stats().started == 1
+
+
+def test_a_span_that_was_recorded_is_followed_although_its_sdk_suppressed_others(app, processed):
+    with attached(SWITCHED_OFF):
+        app.chain()
     assert len(processed.cases()) == 1
 
 
@@ -133,10 +151,9 @@ SWITCHED_OFF = otel_context.set_value(otel_context._SUPPRESS_INSTRUMENTATION_KEY
     "around",
     [
         lambda app: suppress(),
-        lambda app: attached(SWITCHED_OFF),
         lambda app: app.span("score", kind="EVALUATOR"),
     ],
-    ids=["suppressed", "instrumentation is switched off", "an evaluation"],
+    ids=["suppressed", "an evaluation"],
 )
 def test_what_is_nobodys_traffic_is_not_followed(app, processed, around):
     with around(app):

@@ -26,13 +26,18 @@ CONTEXTS = {
     "crew-oi": JOINED,
     "dspy2-rm": THREE,
     "gen-openai": THREE,
+    "genkit-flow": THREE,
     "haystack-oi": THREE[:1],
+    "langsmith-functions": THREE,
+    "logfire-anthropic": THREE,
+    "logfire-openai": THREE,
     "oai-oiagents": JOINED,
     "oitracer-sources": THREE,
     "pydai-native": THREE,
     "smol-oi": JOINED,
     "tl-plain": THREE,
     "vercel5oi-generate": JOINED,
+    "voltagent-agent": JOINED,
 }
 
 
