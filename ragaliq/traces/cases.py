@@ -588,7 +588,7 @@ def _log_of(
         questions: What the user asked, and what was looked up. Applications that write their own
             spans often note no more than that of a prompt, which then says nothing.
         answer: What the run answered; a tool that only hands it on has found nothing.
-        is_partial: Whether to leave out prompts of which not all was understood.
+        is_partial: Whether to skip prompts of which not all was understood.
     """
     root = steps[0]
     log = RunLog()

@@ -3,7 +3,7 @@
 A convention is data: a `Convention` says which attribute its spans have, what they are by the
 values of that attribute, and in which attributes a span keeps what it was given and returned, what
 a search found, and of a model its prompt and its reply. Where attributes are not enough, because
-values are spread over several or are written for people, a small reader stands beside the record.
+values are spread over several or are written for people, the record names a small reader.
 """
 
 from __future__ import annotations
@@ -441,7 +441,7 @@ def _openinference_documents(step: Step, prefix: str, outputs: Any) -> list[Pass
     returned = outputs.get("documents") if isinstance(outputs, Mapping) else outputs
     listed = READER.document_list(returned)
     if listed:
-        return listed  # LangChain's, with the ids that the attributes leave out
+        return listed  # LangChain's, with the ids that the attributes lack
     step.is_cut = step.is_cut or isinstance(_Content(step.span.attributes.get(prefix)).value, str)
     passages = []
     for item in _numbered(step.span, prefix):
@@ -731,7 +731,7 @@ _PLACEHOLDER = re.compile(r"\[tool(?:-result)?: [^\]]*\]")
 
 
 def _mastra(span: TraceSpan, convention: Convention) -> Step:
-    """Mastra, which leaves out of a prompt the calls of tools and what they returned."""
+    """Mastra, whose prompts lack the calls of tools and what they returned."""
     step = _plain(span, convention)
     whole = [m for m in step.messages if not _PLACEHOLDER.fullmatch(m.text)]
     step.is_partial = step.is_partial or len(whole) < len(step.messages)
