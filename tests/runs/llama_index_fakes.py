@@ -52,7 +52,7 @@ def _script(replies):
     def reply(prompt):
         said = left.pop(0) if len(left) > 1 else left[0]
         said = said(prompt) if callable(said) else said
-        PROMPTS.append((prompt, said if isinstance(said, str) else str(said)))
+        PROMPTS.append((prompt, repr(said)))
         return said
 
     return reply

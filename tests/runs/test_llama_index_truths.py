@@ -17,7 +17,9 @@ def test_declared_evidence_was_shown_to_a_model():
     for application in applications("llama_index").values():
         PROMPTS.clear()
         call(application.run)
-        shown = _unescaped("\n".join(prompt for prompt, _ in PROMPTS))
+        # A provider shows its model what it found, and cites that in the reply.
+        shown = [prompt + reply * ("CitationBlock" in reply) for prompt, reply in PROMPTS]
+        shown = _unescaped("\n".join(shown))
         evidence = [*application.chunks, *application.prompt]
         if PROMPTS and (never := [text for text in evidence if not contains(shown, text)]):
             wrong[application.name] = never
