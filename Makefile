@@ -107,20 +107,33 @@ test-lowest: $(LOWEST)/.ready ## Test with the lowest versions of the frameworks
 	@$(LOWEST)/bin/python -m pytest -n auto --dist loadfile \
 		$(addprefix --ignore=tests/,architecture docs packaging) $(ARGS)
 
+# $(1): programs, one of which is needed; $(2): the Debian packages that bring it.
+define debian
+	@for program in $(1); do command -v $$program >/dev/null && exit 0; done; \
+		echo "Installing $(2) (Debian's packages) ..." >&2; \
+		export DEBIAN_FRONTEND=noninteractive; install="apt-get install -qq -y --no-install-recommends $(2)"; \
+		{ $$install || { apt-get update -qq && $$install; }; } >/dev/null 2>&1 || { \
+		echo "ragaliq: install Debian's packages $(2) first (as root)" >&2; exit 1; }
+endef
+
+.PHONY: chromium java node
+chromium:
+	$(call debian,chromium chromium-browser google-chrome,chromium fonts-dejavu-core)
+java:
+	$(call debian,java,openjdk-17-jre-headless)
+node:
+	$(call debian,npm,nodejs npm)
+
 .PHONY: test-browser
-test-browser: $(READY) ## Open the report in a real Chromium (apt-get install chromium)
+test-browser: $(READY) chromium ## Open the report in a real Chromium
 	@$(PY) -m pytest tests/reports/browser/test_page.py -m browser --log-cli-level=WARNING $(ARGS)
 
 .PHONY: pictures
-pictures: $(READY) ## Take the docs' pictures of terminal, notebook and report again (apt-get install chromium)
+pictures: $(READY) chromium ## Take the docs' pictures of terminal, notebook and report again
 	@$(PY) -m pytest tests/reports/browser/test_pictures.py -m browser $(ARGS)
 
 .PHONY: test-backends
-test-backends: $(READY) $(BACKENDS)/phoenix/.ready $(BACKENDS)/mlflow/.ready $(BACKENDS)/prometheus/.ready $(BACKENDS)/prometheus-redis-exporter/.ready ## Try real Phoenix, MLflow and Prometheus servers (installs them once: minutes)
-	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || { \
-		echo "Installing Chromium, for a picture of Phoenix's page ..." >&2; \
-		{ apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium fonts-dejavu-core >/dev/null; }; } || { \
-		echo "ragaliq: install Debian's package 'chromium' first (as root)" >&2; exit 1; }
+test-backends: $(READY) brokers chromium $(BACKENDS)/phoenix/.ready $(BACKENDS)/mlflow/.ready $(BACKENDS)/prometheus/.ready $(BACKENDS)/prometheus-redis-exporter/.ready ## Try real Phoenix, MLflow and Prometheus servers (installs them once: minutes)
 	@$(PY) -m pytest tests/backends tests/dashboards tests/deploy -m backends $(ARGS)
 
 .PHONY: test-entailment
@@ -132,13 +145,11 @@ bench-entailment: $(ENTAILMENT)/.ready ## Measure claims a second and memory of 
 	@$(ENTAILMENT)/bin/python tests/entailment/speed.py
 
 .PHONY: test-backfill
-test-backfill: $(BACKFILL)/.ready ## Try score_batch on real Ray and Spark (installs them once: a minute, a gigabyte)
-	@command -v java >/dev/null || { \
-		echo "ragaliq: Spark needs Java 17 or later (Debian's package openjdk-17-jre-headless)" >&2; exit 1; }
+test-backfill: $(BACKFILL)/.ready java ## Try score_batch on real Ray and Spark (installs them once: a minute, a gigabyte)
 	@$(BACKFILL)/bin/python -m pytest tests/backfill -m backfill $(ARGS)
 
 .PHONY: test-frameworks
-test-frameworks: $(READY) ## Trace a RAG in each of some 25 frameworks, Node's too, and print docs/pages/traces.md's list (installs them once: minutes, gigabytes)
+test-frameworks: $(READY) node ## Trace a RAG in each of some 25 frameworks, Node's too, and print docs/pages/traces.md's list (installs them once: minutes, gigabytes)
 	@$(PY) tests/frameworks/run.py $(FRAMEWORKS) $(ARGS)
 
 .PHONY: test-langgraph-server
@@ -156,7 +167,7 @@ test-wheels: $(READY) ## Build the three distributions and test what is in them
 	@$(PY) -m pytest tests/packaging -m 'slow or not slow' $(ARGS)
 
 .PHONY: bench
-bench: $(READY) ## Run the benchmarks
+bench: $(READY) brokers ## Run the benchmarks
 	@$(PY) -m pytest tests/benchmarks tests/applications -m benchmark --timeout=0 -s $(ARGS)
 
 .PHONY: bench-peers

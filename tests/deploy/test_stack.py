@@ -21,7 +21,7 @@ async def stack(tmp_path):
     """The stack with an OTLP receiver in place of the collector; nothing is started yet."""
     if shutil.which("redis-server") is None:
         refuse = pytest.fail if os.environ.get("CI") else pytest.skip
-        refuse("redis-server is missing; `make redis` installs Debian's package (as root)")
+        refuse("redis-server is missing; `make brokers` installs Debian's package (as root)")
     port = free_port()
     settings = OtelTapHttpProtobufReceiverSettings(http_port=port)
     async with OtelTapHttpProtobufReceiver(settings) as tap:
