@@ -14,7 +14,6 @@ from ragaliq.errors import (
     ConfigurationError,
     DatasetError,
     EvaluationTimeout,
-    GuardRejected,
     JudgeAPIError,
     JudgeError,
     JudgeProcessError,
@@ -60,7 +59,7 @@ if TYPE_CHECKING:
         list_evaluators,
         register_evaluator,
     )
-    from ragaliq.guards import Guard, GuardResult
+    from ragaliq.guards import Guard, GuardRejected, GuardResult
     from ragaliq.judges.base import (
         BatchingJudge,
         ClaimsResult,
@@ -246,7 +245,7 @@ _NAMES = {
         "ContradictionRateEvaluator FaithfulnessEvaluator HallucinationEvaluator "
         "RelevanceEvaluator get_evaluator list_evaluators register_evaluator"
     ),
-    "ragaliq.guards": "Guard GuardResult",
+    "ragaliq.guards": "Guard GuardRejected GuardResult",
     "ragaliq.judges.base": "BatchingJudge ClaimsResult ClaimVerdict JudgeResult LLMJudge",
     "ragaliq.judges.calibration": "CalibratedJudge Calibration",
     "ragaliq.judges.cascade": "CascadeJudge",

@@ -13,7 +13,7 @@
     ├── MessageRefusedError    a message holds no job that this worker can do
     ├── NotEvaluated           a run that somebody waits for will have no result
     │   └── EvaluationTimeout  its result is not there in time
-    ├── GuardRejected          a guard stopped an answer
+    ├── GuardRejected          a guard stopped an answer (`ragaliq.guards`)
     └── JudgeError             the judge gave nothing that can be scored
         ├── JudgeAPIError      the request failed: network, authentication, rate limit, server
         │   ├── CircuitOpenError   it was not sent: the judge kept failing and is left alone
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ragaliq.core.results import JudgeUsage
-    from ragaliq.guards import GuardResult
     from ragaliq.records.record import EvaluationRecord
 
 __all__ = [
@@ -46,7 +45,6 @@ __all__ = [
     "ConfigurationError",
     "DatasetError",
     "EvaluationTimeout",
-    "GuardRejected",
     "JobRefusedError",
     "JudgeAPIError",
     "JudgeError",
@@ -147,18 +145,6 @@ class NotEvaluated(RagaliqError):
 
 class EvaluationTimeout(NotEvaluated):
     """The result is not there in time; the run is still scored and counted in the background."""
-
-
-class GuardRejected(RagaliqError):
-    """A guard stopped an answer.
-
-    Args:
-        result: What was decided, and why. It holds the application's text; the message does not.
-    """
-
-    def __init__(self, result: GuardResult) -> None:
-        super().__init__(f"the guard stopped the answer: {result.reason}")
-        self.result = result
 
 
 class SinkError(RagaliqError):

@@ -1,4 +1,4 @@
-"""The decision whether an answer may go out, and what happens if not. Knows no framework."""
+"""Guards: the decision whether an answer may go out. They know no framework."""
 
 from __future__ import annotations
 
@@ -16,47 +16,62 @@ from ragaliq.errors import (
     BudgetExceeded,
     ConfigurationError,
     EvaluationTimeout,
-    GuardRejected,
     NotEvaluated,
+    RagaliqError,
 )
 from ragaliq.evaluators.registry import EvaluatorSpec
+from ragaliq.judges.local.claims import find_claims
 from ragaliq.live.monitor import Monitor, RunDetails
 
-__all__ = ["Action", "Decision", "Guard", "GuardResult", "Step"]
+__all__ = ["Action", "Decision", "Guard", "GuardRejected", "GuardResult", "Step"]
 
-Action = Literal["fallback", "annotate", "retry", "raise"]
-Step = Literal["pass", "fallback", "annotate", "retry", "raise"]
-Decision = Literal["passed", "rejected", "unscored", "failed", "timeout", "off"]
-"""`unscored`: there was nothing to score, such as an answer without claims. `failed`: the judge or
-the monitor failed, which says nothing about the answer. `off`: the monitor is disabled, or the call
-is inside `suppress()`."""
-_Otherwise = Literal["pass", "fallback", "raise"]
+Action = Literal["fallback", "annotate", "raise"]
+Step = Literal["pass", "fallback", "annotate"]
+Decision = Literal["passed", "rejected", "unscored", "no_claims", "failed", "timeout", "off"]
+"""`unscored`: the answer asserts something that was not checked: there is no context, or the claims
+that were checked are too small a part of it. `no_claims`: it asserts nothing. `failed`: the judge
+or the monitor failed, which says nothing about the answer. `off`: the monitor is disabled, or the
+call is inside `suppress()`."""
+_Otherwise = Literal["pass", "block"]
 
-_TOLERANCE = 1e-9
 _FALLBACK = "I cannot answer this reliably from the sources I have."
 _NOTE = "Note: parts of this answer could not be confirmed by the sources."
 
 
+class GuardRejected(RagaliqError):  # noqa: N818 - a refusal to let it out, not a fault
+    """A guard stopped an answer.
+
+    Args:
+        result: The decision and its reason. It holds the application's text; the message does not.
+    """
+
+    def __init__(self, result: GuardResult) -> None:
+        super().__init__(f"the guard stopped the answer: {result.reason}")
+        self.result = result
+
+
 @dataclass(frozen=True, kw_only=True)
 class GuardResult:
-    """What a guard found out about one answer; holds the application's text.
+    """A guard's decision on one answer; holds the application's text.
 
     Attributes:
         decision: See `Decision`.
+        passes: Whether the answer may go out, by the decision and the guard's settings.
         reason: One sentence without any of the application's text.
-        live: The evaluation, if there was one.
+        evaluation: The evaluation, if there was one.
         below: The metrics that did not reach their threshold.
     """
 
     decision: Decision
+    passes: bool
     reason: str
-    live: Evaluation | None = None
+    evaluation: Evaluation | None = None
     below: tuple[EvaluationResult, ...] = ()
 
     @property
     def scores(self) -> Mapping[str, float]:
         """The measured scores by metric."""
-        results = {} if self.live is None else self.live.results
+        results = {} if self.evaluation is None else self.evaluation.results
         return {name: r.score for name, r in results.items() if r.score is not None}
 
     @property
@@ -83,7 +98,7 @@ class GuardResult:
 
     @property
     def feedback(self) -> str:
-        """What to tell the model that gave the answer, so that it can do better.
+        """A message to the model that gave the answer, so that it can do better.
 
         It names the claims that failed, and is for the application's own model only.
         """
@@ -105,25 +120,26 @@ class GuardResult:
 class Guard:
     """Decides whether answers may go out.
 
+        result = guard.check(RAGTestCase(query=..., context=[...], response=answer))
+        return answer if result.passes else "I do not know."
+
     Args:
         monitor: Evaluates the answers; by default built from `monitor_options`, with faithfulness
             as the only metric.
-        metrics: Metrics of the guard's own monitor.
-        thresholds: Score from which an answer passes, by metric; only these metrics count. By
-            default every metric counts, with its own threshold.
-        action: What happens to a failing answer: `fallback` replaces it, `annotate` adds a note,
-            `retry` makes it again with feedback, `raise` raises `GuardRejected`.
-        then: After `retry`, what happens when no attempt passes.
-        max_retries: Most retries.
+        metrics: Metrics of the guard's own monitor, each with its threshold, such as
+            `[FaithfulnessEvaluator(0.9)]`. Every one must pass.
+        action: What the guards around chains, agents and engines do with an answer that may not go
+            out: `fallback` replaces it, `annotate` lets it go out with the decision next to it,
+            `raise` raises `GuardRejected`.
         fallback: The replacement: a text, or a function of the `GuardResult`.
-        note: What `annotate` adds to a text answer; also a function.
-        feedback: What the model reads before a retry, made from the `GuardResult`; by default
-            `GuardResult.feedback`, which names the claims that failed.
-        timeout: Seconds for the check of each attempt.
-        on_timeout: What happens to an answer whose check takes too long; it is still scored and
+        note: What `annotate` adds to an answer that is nothing but text.
+        timeout: Seconds for a check.
+        on_timeout: Whether an answer whose check takes too long goes out; it is still scored and
             counted in the background.
-        on_failure: What happens when the judge or the monitor fails, or a budget is spent.
-        on_no_context: `reject` treats an answer without retrieved context as a failing one.
+        on_failure: Whether an answer goes out when the judge or the monitor fails, or a budget is
+            spent.
+        on_unscored: Whether an answer goes out that asserts something which was not checked. One
+            that asserts nothing always does.
         **monitor_options: Arguments of `Monitor`, such as `judge`.
 
     Raises:
@@ -136,41 +152,28 @@ class Guard:
         monitor: Monitor | None = None,
         *,
         metrics: Iterable[EvaluatorSpec] | None = None,
-        thresholds: Mapping[str, float] | None = None,
         action: Action = "fallback",
-        then: Literal["fallback", "annotate", "raise"] = "fallback",
-        max_retries: int = 1,
         fallback: str | Callable[[GuardResult], Any] = _FALLBACK,
-        note: str | Callable[[GuardResult], str] = _NOTE,
-        feedback: Callable[[GuardResult], str] | None = None,
+        note: str = _NOTE,
         timeout: float = 10.0,
         on_timeout: _Otherwise = "pass",
         on_failure: _Otherwise = "pass",
-        on_no_context: Literal["pass", "reject"] = "pass",
+        on_unscored: _Otherwise = "block",
         **monitor_options: Any,
     ) -> None:
-        for name, chosen, choices in (
-            ("action", action, get_args(Action)),
-            ("then", then, ("fallback", "annotate", "raise")),
-            ("on_timeout", on_timeout, get_args(_Otherwise)),
-            ("on_failure", on_failure, get_args(_Otherwise)),
-            ("on_no_context", on_no_context, ("pass", "reject")),
+        require_choice(action, *get_args(Action), name="Guard: action")
+        otherwise = {"timeout": on_timeout, "failed": on_failure, "unscored": on_unscored}
+        for setting, chosen in zip(
+            ("on_timeout", "on_failure", "on_unscored"), otherwise.values(), strict=True
         ):
-            require_choice(chosen, *choices, name=f"Guard: {name}")
+            require_choice(chosen, *get_args(_Otherwise), name=f"Guard: {setting}")
         require_positive("Guard", timeout=timeout)
-        if not isinstance(max_retries, int) or max_retries < 0:
+        if not isinstance(fallback, str) and not callable(fallback):
             raise ConfigurationError(
-                f"Guard: max_retries must be a whole number, 0 or more, got {max_retries!r}"
+                f"Guard: fallback must be a text or a function of the GuardResult, got {fallback!r}"
             )
-        for name, made in {"fallback": fallback, "note": note}.items():
-            if not isinstance(made, str) and not callable(made):
-                raise ConfigurationError(
-                    f"Guard: {name} must be a text or a function of the GuardResult, got {made!r}"
-                )
-        if feedback is not None and not callable(feedback):
-            raise ConfigurationError(
-                f"Guard: feedback must be a function of the GuardResult, got {feedback!r}"
-            )
+        if not isinstance(note, str):
+            raise ConfigurationError(f"Guard: note must be a text, got {note!r}")
         if monitor is not None and (monitor_options or metrics is not None):
             raise ConfigurationError("Guard: give a monitor or what to build one from, not both")
         if monitor is None:
@@ -182,17 +185,11 @@ class Guard:
             )
         self.monitor = monitor
         self.action: Action = action
-        self.max_retries = max_retries
+        self.note = note
         self.timeout = timeout
-        self._thresholds = _checked(thresholds, monitor)
-        self._then: Step = then
-        self._fallback, self._note, self._feedback = fallback, note, feedback
-        self._otherwise: dict[str, Step] = {
-            "rejected": action,
-            "timeout": on_timeout,
-            "failed": on_failure,
-        }
-        self._no_context_passes = on_no_context == "pass"
+        self._fallback = fallback
+        self._blocks: set[str] = {"rejected"}
+        self._blocks |= {name for name, chosen in otherwise.items() if chosen == "block"}
 
     def __repr__(self) -> str:
         return f"Guard({self.monitor!r}, action={self.action!r})"
@@ -207,101 +204,78 @@ class Guard:
         return is_suppressed() or not self.monitor.is_enabled
 
     def check(self, case: RAGTestCase | RunLog, **run: Unpack[RunDetails]) -> GuardResult:
-        """Have an answer judged; blocks at most `timeout` seconds and raises no judge's error.
+        """Judge an answer; blocks at most `timeout` seconds and raises no judge's error.
 
         Args:
             case: Question, context and answer.
             **run: Where the answer comes from; see `Monitor.evaluate`.
         """
         if self.is_off:
-            return _OFF
+            return self._result("off", "nothing is evaluated here")
         try:
             return self._decide(self.monitor.evaluate(case, timeout=self.timeout, **run))
         except (NotEvaluated, BudgetExceeded) as error:
-            return _without_result(error)
+            return self._unevaluated(error)
 
     async def acheck(self, case: RAGTestCase | RunLog, **run: Unpack[RunDetails]) -> GuardResult:
         """`check` without blocking the event loop."""
         if self.is_off:
-            return _OFF
+            return self._result("off", "nothing is evaluated here")
         try:
             return self._decide(await self.monitor.aevaluate(case, timeout=self.timeout, **run))
         except (NotEvaluated, BudgetExceeded) as error:
-            return _without_result(error)
+            return self._unevaluated(error)
 
-    def step(self, result: GuardResult, *, attempt: int = 0) -> Step:
+    def failed(self, reason: str) -> GuardResult:
+        """The decision on an answer that could not be handed to the judge, for adapters."""
+        return self._result("failed", reason)
+
+    def step(self, result: GuardResult) -> Step:
         """What happens now to the answer.
 
-        Args:
-            result: What the check found.
-            attempt: How often the answer was made again already.
-
         Raises:
-            GuardRejected: The answer must not go out, and this guard says so by raising.
+            GuardRejected: It must not go out, and this guard says so by raising.
         """
-        step: Step = self._otherwise.get(result.decision, "pass")
-        if step == "retry" and attempt >= self.max_retries:
-            step = self._then
-        if step == "raise":
+        if result.passes:
+            return "pass"
+        if self.action == "raise":
             raise GuardRejected(result)
-        return step
+        return self.action
 
     def fallback(self, result: GuardResult) -> Any:
-        """What replaces an answer that must not go out."""
+        """The replacement of an answer that must not go out."""
         return self._fallback(result) if callable(self._fallback) else self._fallback
 
-    def note(self, result: GuardResult) -> str:
-        """What is added to an answer that goes out although it was rejected."""
-        return self._note(result) if callable(self._note) else self._note
+    def _result(self, decision: Decision, reason: str, **found: Any) -> GuardResult:
+        passes = decision not in self._blocks
+        return GuardResult(decision=decision, passes=passes, reason=reason, **found)
 
-    def feedback(self, result: GuardResult) -> str:
-        """What the application's own model gets it before it answers again."""
-        return result.feedback if self._feedback is None else self._feedback(result)
+    def _unevaluated(self, error: NotEvaluated | BudgetExceeded) -> GuardResult:
+        is_late = isinstance(error, EvaluationTimeout)
+        return self._result("timeout" if is_late else "failed", str(error))
 
-    def _decide(self, live: Evaluation) -> GuardResult:
+    def _decide(self, evaluation: Evaluation) -> GuardResult:
         """Decide on an evaluation.
 
         A measured failure counts whatever became of the other metrics; a judge's failure is
         neither good nor bad.
         """
-        results = list(live.results.values())
-        if (own := self._thresholds) is not None:
-            results = [
-                _held_to(own[each.evaluator_name], each)
-                for each in results
-                if each.evaluator_name in own
-            ]
+        results = evaluation.results.values()
         below = tuple(result for result in results if _is_below(result))
         statuses = {result.status for result in results}
-        decision: Decision = "passed"
+        decision: Decision
         reason = "; ".join(f"{each.evaluator_name}: {each.status.value}" for each in results)
         if below:
             decision, reason = "rejected", "; ".join(map(_below, below))
-        elif Status.NO_CONTEXT in statuses and not self._no_context_passes:
-            decision, reason = "rejected", "nothing was retrieved"
         elif any(status.is_failure for status in statuses):
             decision = "failed"
-        elif not any(result.passed for result in results):
-            decision = "unscored"
+        elif all(each.passed and each.status is not Status.PARTIAL for each in results):
+            decision, reason = "passed", "every score reaches its threshold"
+        elif Status.ANSWER_REFUSED in statuses or not find_claims(evaluation.case.response):
+            decision = "no_claims"
         else:
-            reason = "every score reaches its threshold"
-        return GuardResult(decision=decision, reason=reason, live=live, below=below)
-
-
-_OFF = GuardResult(decision="off", reason="nothing is evaluated here")
-
-
-def _without_result(error: NotEvaluated | BudgetExceeded) -> GuardResult:
-    is_late = isinstance(error, EvaluationTimeout)
-    return GuardResult(decision="timeout" if is_late else "failed", reason=str(error))
-
-
-def _held_to(threshold: float, result: EvaluationResult) -> EvaluationResult:
-    """The result by the guard's own threshold."""
-    if result.score is None:
-        return result
-    margin = result.score - threshold if result.higher_is_better else threshold - result.score
-    return result.model_copy(update={"threshold": threshold, "passed": margin >= -_TOLERANCE})
+            decision = "unscored"
+        return self._result(decision, reason, evaluation=evaluation, below=below)
 
 
 def _is_below(result: EvaluationResult) -> bool:
@@ -318,21 +292,3 @@ def _below(result: EvaluationResult) -> str:
     if not result.claims:
         return said
     return f"{said} ({failed} of {len(result.claims)} claims not supported)"
-
-
-def _checked(thresholds: Mapping[str, float] | None, monitor: Monitor) -> dict[str, float] | None:
-    if thresholds is None:
-        return None
-    measured = {evaluator.name for evaluator in monitor.metrics}
-    for name, threshold in thresholds.items():
-        if name not in measured:
-            raise ConfigurationError(
-                f"Guard: threshold for {name!r}, but the monitor measures {sorted(measured)}"
-            )
-        if not 0.0 <= threshold <= 1.0:
-            raise ConfigurationError(
-                f"Guard: threshold for {name} must be within [0, 1], got {threshold}"
-            )
-    if not thresholds:
-        raise ConfigurationError("Guard: thresholds names no metric; leave it out to use them all")
-    return dict(thresholds)

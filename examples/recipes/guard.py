@@ -1,7 +1,7 @@
-"""Keeps an answer below the threshold from going out, and says what is wrong with it.
+"""Keeps an answer that the context does not support from going out, and says what is wrong with it.
 
-The chain's first answer is made up, its second keeps to the context: `retry` shows it the claims
-that failed. A judge that fails lets answers pass, unless `on_failure` says otherwise.
+The chain's answer is made up, so that the fallback goes out in its place. A judge that fails lets
+answers pass, unless `on_failure="block"`.
 """
 
 from langchain_core.documents import Document
@@ -14,17 +14,14 @@ CONTEXT = "Refunds take five days."
 
 
 def answer(given: dict) -> dict:
-    said = CONTEXT if given["feedback"] else "Refunds take nine days."
-    return {**given, "context": [Document(CONTEXT)], "answer": said}
+    return {**given, "context": [Document(CONTEXT)], "answer": "Refunds take nine days."}
 
 
-guarded = RagaliqGuard(
-    RunnableLambda(answer), judge="local", action="retry", fallback="I do not know.", timeout=30
-)
+guarded = RagaliqGuard(RunnableLambda(answer), judge="local", fallback="I do not know.", timeout=30)
 print("chain:", guarded.invoke({"question": "How long do refunds take?"})["answer"])
 
-# Without a framework: check a case, and decide yourself.
-guard = Guard(judge="local", fallback="I do not know.", timeout=30)
+# In a node of a graph, a step of a workflow, or without a framework: check a case.
+guard = Guard(judge="local", timeout=30)
 checked = guard.check(
     RAGTestCase(
         query="How long do refunds take?",

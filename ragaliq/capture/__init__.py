@@ -24,6 +24,7 @@ from ragaliq.capture.extract import (
     require_function,
     unreadable,
 )
+from ragaliq.capture.recorded import RecordedRun
 from ragaliq.capture.registry import RunRegistry
 from ragaliq.capture.run import RunLog
 from ragaliq.capture.texts import (
@@ -52,6 +53,7 @@ __all__ = [
     "Found",
     "Message",
     "Reader",
+    "RecordedRun",
     "RunLog",
     "RunRegistry",
     "document_blocks",

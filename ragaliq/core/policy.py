@@ -80,6 +80,8 @@ class ScoringPolicy(BaseModel):
             (True) or as any other answer without claims (False).
         uses_prompt: Whether claims that no chunk supports may rest on the rest of the prompt
             (`RAGTestCase.prompt_context`).
+        least_coverage: Share of what the answer asserts that its claims must cover; below it the
+            status is `partial`.
         history_turns: How many messages before the question count: claims may rest on the chunks
             of earlier turns and on what the user said, and a question is judged together with what
             it refers to. 0 looks at this turn alone.
@@ -99,6 +101,7 @@ class ScoringPolicy(BaseModel):
     empty_context: Literal["not_enough_info", "judge", "error", "skip"]
     answer_refusal: bool = False
     uses_prompt: bool = True
+    least_coverage: float = Field(default=0.0, ge=0.0, le=1.0)
     history_turns: int = Field(default=20, ge=0)
     tolerance: float = 1e-9
     wording: Wording | None = None
@@ -167,4 +170,5 @@ ScoringPolicy.LIVE = ScoringPolicy(
     still_missing="partial",
     empty_context="skip",
     answer_refusal=True,
+    least_coverage=2 / 3,
 )

@@ -23,7 +23,8 @@ from ragaliq.errors import DatasetError, JudgeError, JudgeResponseError
 from ragaliq.evaluators.alignment import Ground, SearchedText
 from ragaliq.evaluators.history import earlier_grounds, prompt_ground, question_of, turns_of
 from ragaliq.judges.base import BatchingJudge, ClaimVerdict, LLMJudge, limit_of
-from ragaliq.judges.language.refusals import is_refusal
+from ragaliq.judges.language.refusals import is_refusal, sentence_kind
+from ragaliq.judges.language.sentences import split_sentences
 
 Strategy = Literal["batched", "per_claim", "single_pass"]
 
@@ -50,7 +51,7 @@ class ClaimCheck:
         claims: In the answer's order; a claim without a verdict stayed undecided.
         usage: What the check cost.
         context_parts: In how many parts the context was judged, because it was too long for one.
-        coverage: Share of the answer's letters and digits that its claims cover, 0 to 1.
+        coverage: Share of what the answer asserts that its claims cover, 0 to 1.
     """
 
     case: RAGTestCase
@@ -160,7 +161,7 @@ async def check_claims(
         claims=details,
         usage=spent.usage,
         context_parts=len(verifier.parts),
-        coverage=_coverage(case.response, details),
+        coverage=_coverage(case.response, details) if policy.least_coverage else 1.0,
     )
 
 
@@ -437,11 +438,16 @@ async def claim_details(
     return tuple(details)
 
 
-def _coverage(answer: str, claims: Sequence[ClaimDetail]) -> float:
-    """Share of an answer's letters and digits that its claims cover.
+_ADDRESS = re.compile(r"https?://\S+|www\.\S+")
 
-    A claim in other words than the answer's has no place in it; its own length counts for it.
+
+def _coverage(answer: str, claims: Sequence[ClaimDetail]) -> float:
+    """Share of the letters and digits with which an answer asserts something that its claims cover.
+
+    Addresses, questions, courtesies and refusals assert nothing. A claim in other words than the
+    answer's has no place in it; its own length counts for it.
     """
+    answer = _ADDRESS.sub(lambda address: " " * len(address[0]), answer)
     covered, end = 0, 0
     for start, stop in sorted(claim.answer_span for claim in claims if claim.answer_span):
         covered += sum(map(str.isalnum, answer[max(start, end) : stop]))
@@ -449,8 +455,13 @@ def _coverage(answer: str, claims: Sequence[ClaimDetail]) -> float:
     for claim in claims:
         if claim.answer_span is None:
             covered += sum(map(str.isalnum, claim.claim))
-    everything = sum(map(str.isalnum, answer))
-    return min(1.0, covered / everything) if everything else 1.0
+    sentences = (answer[start:end] for start, end in split_sentences(answer))
+    asserted = sum(
+        sum(map(str.isalnum, sentence))
+        for sentence in sentences
+        if sentence_kind(sentence) == "statement"
+    )
+    return min(1.0, covered / asserted) if asserted else 1.0
 
 
 # --- Parts of what is too long for one question -----------------------------------------------

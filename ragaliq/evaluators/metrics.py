@@ -29,9 +29,6 @@ from ragaliq.evaluators.history import question_of
 from ragaliq.evaluators.registry import register_evaluator
 from ragaliq.judges.base import BatchingJudge, JudgeResult, LLMJudge
 
-_LEAST_COVERAGE = 2 / 3
-"""Share of an answer that its claims cover, below which the result says so."""
-
 _NO_QUESTION = "Not scored: the question is blank."
 _EMPTY_ANSWER = "The answer is empty."
 _STRATEGIES = ("batched", "per_claim", "single_pass")
@@ -126,7 +123,9 @@ class ClaimEvaluator(Evaluator):
             reasoning += f" {undecided} could not be decided and are not counted."
         if check.context_parts > 1:
             details["context_parts"] = check.context_parts
-        if check.coverage < _LEAST_COVERAGE:
+        status = check.status
+        if check.coverage < self.policy.least_coverage:
+            status = Status.PARTIAL
             reasoning += f" The claims cover {check.coverage:.0%} of the answer."
             details["coverage"] = round(check.coverage, 2)
         if wording is not None:
@@ -139,7 +138,7 @@ class ClaimEvaluator(Evaluator):
             )
         return self.result(
             judge,
-            status=check.status,
+            status=status,
             score=score,
             reasoning=reasoning,
             usage=check.usage,

@@ -25,8 +25,8 @@ from ragaliq.testing import ScriptedJudge
     [
         (RagaliqCallbackHandler, "sample_rat", "sample_rate"),
         (Monitor, "samplerate", "sample_rate"),
-        (Guard, "treshold", "thresholds"),
-        (partial(RagaliqGuard, rag(Finding())), "treshold", "thresholds"),
+        (Guard, "on_unscord", "on_unscored"),
+        (partial(RagaliqGuard, rag(Finding())), "on_unscord", "on_unscored"),
         (RagaliqGuardMiddleware, "max_retry", "max_retries"),
         (partial(GuardedQueryEngine, None), "fall_back", "fallback"),
         (attach, "sink", "sinks"),
@@ -47,8 +47,7 @@ def test_an_unknown_option_is_refused_in_the_name_of_what_was_called(called, opt
         (RagaliqCallbackHandler, {"max_runs": 0}, "max_runs must be a positive number, got 0"),
         (RagaliqCallbackHandler, {"max_age": -1}, "max_age must be a positive number, got -1"),
         (Guard, {"fallback": 3}, "Guard: fallback must be a text or a function .*, got 3"),
-        (Guard, {"note": None}, "Guard: note must be a text or a function .*, got None"),
-        (Guard, {"feedback": "no"}, "Guard: feedback must be a function .*, got 'no'"),
+        (Guard, {"note": None}, "Guard: note must be a text, got None"),
     ],
 )
 def test_a_wrong_value_is_refused_with_its_name(called, options, message):

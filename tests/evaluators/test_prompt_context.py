@@ -17,7 +17,7 @@ def case(**fields):
 
 def scored(case, policy=ScoringPolicy.LIVE, **options):
     metrics = [FaithfulnessEvaluator(policy=policy)]
-    return evaluate([case], judge="local", evaluators=metrics, **options)[0]
+    return evaluate([case], judge="local", metrics=metrics, **options)[0]
 
 
 def rests_on(evaluation):
@@ -49,7 +49,7 @@ def test_a_setting_leaves_the_prompt_out():
 
 
 def test_the_prompt_is_no_chunk_for_metrics_of_the_context():
-    run = evaluate([case()], judge="local", evaluators=["chunk_utility"])
+    run = evaluate([case()], judge="local", metrics=["chunk_utility"])
     assert run[0].results["chunk_utility"].raw_response["total_chunks"] == 1
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ragaliq import FaithfulnessEvaluator, JudgeAPIError, RAGTestCase
+from ragaliq import FaithfulnessEvaluator, JudgeAPIError, RAGTestCase, ScoringPolicy
 from ragaliq.judges import ClaimVerdict, VerdictsResult
 from ragaliq.testing import PlainScriptedJudge, ScriptedJudge
 
@@ -125,8 +125,10 @@ async def test_in_a_single_pass_chunks_that_do_not_exist_are_left_out():
 
 @pytest.mark.parametrize(("claims", "coverage"), [(["It folds."], 0.3), (None, None)])
 async def test_a_result_whose_claims_cover_little_of_the_answer_says_so(claims, coverage):
-    result = await FaithfulnessEvaluator().evaluate(CASE, ScriptedJudge(claims=claims))
+    metric = FaithfulnessEvaluator(policy=ScoringPolicy.LIVE)
+    result = await metric.evaluate(CASE, ScriptedJudge(claims=claims))
     assert result.raw_response.get("coverage") == coverage
+    assert result.status == ("partial" if coverage else "scored")
     assert ("The claims cover 30% of the answer." in result.reasoning) is bool(coverage)
 
 

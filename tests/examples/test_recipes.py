@@ -15,7 +15,7 @@ SHOWN = {
     "custom_evaluator.py": ["no_claims None None - No citations.", "mean of 2 is 0.5"],
     "custom_judge.py": ["{'faithfulness': {'scored': 1}}"],
     "guard.py": [
-        "chain: Refunds take five days.",
+        "chain: I do not know.",
         "check: rejected ['Shipping costs 90 dollars.']",
     ],
     "langchain_agent.py": ["SUPPORTED - The Aurora lamp weighs 310 grams.", "{'evaluated': 1}"],

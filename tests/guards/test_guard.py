@@ -10,6 +10,7 @@ import pytest
 from ragaliq import (
     ConfigurationError,
     Evaluator,
+    FaithfulnessEvaluator,
     Guard,
     GuardRejected,
     JudgeRefusalError,
@@ -26,7 +27,7 @@ GOOD = RAGTestCase(query="q", context=["Alpha is one."], response="Alpha is one.
 BAD = RAGTestCase(query="q", context=["Alpha is one."], response=f"Alpha is one. {SECRET} is two.")
 NO_CONTEXT = RAGTestCase(query="q", context=[], response="Alpha is one.")
 BOTH = pytest.mark.parametrize("mode", ["sync", "async"])
-OTHERWISE = pytest.mark.parametrize("otherwise", ["pass", "fallback", "raise"])
+OTHERWISE = pytest.mark.parametrize("otherwise", ["pass", "block"])
 
 
 @pytest.fixture
@@ -48,36 +49,31 @@ def check(guard, case, mode="sync"):
     return guard.check(case) if mode == "sync" else asyncio.run(guard.acheck(case))
 
 
-def step_of(guard, result):
-    try:
-        return guard.step(result)
-    except GuardRejected:
-        return "raise"
-
-
 @BOTH
 def test_an_answer_at_its_threshold_passes_and_one_below_does_not(guard_of, mode):
     guard = guard_of()
-    assert check(guard, GOOD, mode).decision == "passed"
+    result = check(guard, GOOD, mode)
+    assert (result.decision, result.passes, guard.step(result)) == ("passed", True, "pass")
     result = check(guard, BAD, mode)
-    assert (result.decision, guard.step(result)) == ("rejected", "fallback")
+    assert (result.decision, result.passes, guard.step(result)) == ("rejected", False, "fallback")
     assert [claim.claim for claim in result.failed_claims] == [f"{SECRET} is two."]
     assert result.scores == {"faithfulness": 0.5}
     assert guard.monitor.stats().outcomes == {"evaluated": 2}
 
 
-def test_thresholds_choose_the_metrics_that_count(guard_of):
+def test_every_metric_counts_with_its_own_threshold(guard_of):
     judge = ScriptedJudge(relevance=0.1)
-    metrics = ("faithfulness", "relevance")
-    assert check(guard_of(judge=judge, metrics=metrics), GOOD).decision == "rejected"
-    strict = guard_of(judge=judge, metrics=metrics, thresholds={"faithfulness": 0.5})
-    assert check(strict, GOOD).decision == "passed"
-    assert check(strict, BAD).decision == "passed"
-    strict = guard_of(judge=judge, metrics=metrics, thresholds={"faithfulness": 0.51})
-    assert check(strict, BAD).decision == "rejected"
+    assert check(guard_of(judge=judge, metrics=("faithfulness", "relevance")), GOOD).decision == (
+        "rejected"
+    )
+    assert check(guard_of(metrics=[FaithfulnessEvaluator(0.5)]), BAD).decision == "passed"
+    assert check(guard_of(metrics=[FaithfulnessEvaluator(0.51)]), BAD).decision == "rejected"
 
 
-def test_a_metric_where_less_is_better_is_held_to_its_threshold_the_other_way_round(guard_of):
+@pytest.mark.parametrize(("threshold", "decision"), [(0.3, "passed"), (0.1, "rejected")])
+def test_a_metric_where_less_is_better_is_held_to_its_threshold_the_other_way_round(
+    guard_of, threshold, decision
+):
     class Toxicity(Evaluator):
         name = "toxicity"
         higher_is_better = False
@@ -85,10 +81,7 @@ def test_a_metric_where_less_is_better_is_held_to_its_threshold_the_other_way_ro
         async def measure(self, test_case, judge):
             return self.result(judge, reasoning="", usage=JudgeUsage(), score=0.2)
 
-    guard = guard_of(metrics=[Toxicity], thresholds={"toxicity": 0.3})
-    assert check(guard, GOOD).decision == "passed"
-    guard = guard_of(metrics=[Toxicity], thresholds={"toxicity": 0.1})
-    assert check(guard, GOOD).decision == "rejected"
+    assert check(guard_of(metrics=[Toxicity(threshold)]), GOOD).decision == decision
 
 
 @pytest.mark.parametrize("policy", [ScoringPolicy.LIVE, ScoringPolicy.PROMPTFOO])
@@ -97,8 +90,7 @@ def test_a_judges_failure_is_not_a_low_score(guard_of, otherwise, policy):
     judge = ScriptedJudge(failures={"extract_statements": JudgeRefusalError("no")})
     guard = guard_of(judge=judge, on_failure=otherwise, action="annotate", policy=policy)
     result = check(guard, BAD)
-    assert result.decision == "failed"
-    assert step_of(guard, result) == otherwise
+    assert (result.decision, result.passes) == ("failed", otherwise == "pass")
 
 
 def test_a_measured_failure_counts_beside_a_judges_failure(guard_of):
@@ -112,7 +104,7 @@ def test_an_undefined_score_says_nothing_about_the_answer(guard_of):
     guard = guard_of(judge=ScriptedJudge(claims=[]), policy=ScoringPolicy.RAGAS)
     result = check(guard, GOOD)
     assert result.decision == "unscored"
-    assert math.isnan(result.live.results["faithfulness"].score)
+    assert math.isnan(result.evaluation.results["faithfulness"].score)
 
 
 @BOTH
@@ -129,39 +121,68 @@ def test_at_the_limit_it_does_as_told_and_the_run_is_counted_in_the_background(
 
     guard = guard_of(judge=Waiting(), timeout=0.01, on_timeout=otherwise)
     result = check(guard, BAD, mode)
-    assert result.decision == "timeout"
-    assert step_of(guard, result) == otherwise
+    assert (result.decision, result.passes) == ("timeout", otherwise == "pass")
     release.set()
     assert guard.monitor.flush(5.0)
     assert guard.monitor.stats().outcomes == {"evaluated": 1}
 
 
-def test_an_answer_without_context_or_claims_is_left_alone_unless_told_otherwise(guard_of):
-    assert check(guard_of(), NO_CONTEXT).decision == "unscored"
-    assert check(guard_of(judge=ScriptedJudge(claims=[])), GOOD).decision == "unscored"
-    assert check(guard_of(on_no_context="reject"), NO_CONTEXT).decision == "rejected"
-    assert check(guard_of(on_no_context="reject"), GOOD).decision == "passed"
+@pytest.mark.parametrize("judge", ["local", ScriptedJudge(claims=[])])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "",
+        "I do not know.",
+        "Sorry, the documents do not say how long refunds take.",
+        "Hello! How can I help you today?",
+    ],
+)
+@pytest.mark.parametrize("context", [[], ["Alpha is one."]])
+def test_an_answer_that_asserts_nothing_goes_out(guard_of, judge, answer, context):
+    case = RAGTestCase(query="q", context=context, response=answer)
+    result = check(guard_of(judge=judge), case)
+    assert (result.decision, result.passes) == ("no_claims", True)
 
 
-def test_it_retries_as_often_as_told_and_then_does_the_other_thing(guard_of):
-    guard = guard_of(action="retry", max_retries=2, then="annotate")
-    result = check(guard, BAD)
-    steps = [guard.step(result, attempt=attempt) for attempt in range(3)]
-    assert steps == ["retry", "retry", "annotate"]
+@OTHERWISE
+def test_what_asserts_something_unchecked_goes_out_only_where_the_guard_says_so(
+    guard_of, otherwise
+):
+    code = "Alpha is one. Run this:\n\n```\nalpha --set two\nalpha --delete everything\n```\n"
+    unchecked = {
+        "no context": (guard_of(on_unscored=otherwise), NO_CONTEXT),
+        "no claims found": (
+            guard_of(judge=ScriptedJudge(claims=[]), on_unscored=otherwise),
+            GOOD,
+        ),
+        "little of it is checked": (
+            guard_of(judge="local", on_unscored=otherwise),
+            RAGTestCase(query="q", context=["Alpha is one."], response=code),
+        ),
+    }
+    for why, (guard, case) in unchecked.items():
+        result = check(guard, case)
+        assert (why, result.decision, result.passes) == (why, "unscored", otherwise == "pass")
 
 
-def test_the_feedback_names_the_claims_that_failed_and_can_be_replaced(guard_of):
-    guard = guard_of()
-    result = check(guard, BAD)
-    assert f"- {SECRET} is two." in guard.feedback(result)
-    assert "Alpha" not in guard.feedback(result)
-    guard = guard_of(feedback=lambda result: f"{len(result.failed_claims)} wrong")
-    assert guard.feedback(result) == "1 wrong"
+def test_courtesies_addresses_and_questions_need_no_check(guard_of):
+    answer = (
+        "Alpha is one. Let me know if there is anything else that I can do for you! "
+        "Would you like to hear more about it? https://example.com/handbook/chapters/alpha"
+    )
+    case = RAGTestCase(query="q", context=["Alpha is one."], response=answer)
+    assert check(guard_of(judge="local"), case).decision == "passed"
+
+
+def test_the_feedback_names_the_claims_that_failed(guard_of):
+    result = check(guard_of(), BAD)
+    assert f"- {SECRET} is two." in result.feedback
+    assert "Alpha" not in result.feedback
 
 
 def test_an_answer_beside_the_point_is_told_so(guard_of):
     guard = guard_of(judge=ScriptedJudge(relevance=0.0), metrics=["relevance"])
-    assert "does not answer the question" in guard.feedback(check(guard, GOOD))
+    assert "does not answer the question" in check(guard, GOOD).feedback
 
 
 def test_the_error_carries_the_result_and_quotes_nothing(guard_of):
@@ -179,7 +200,7 @@ def test_it_is_off_inside_suppress_and_with_a_disabled_monitor(guard_of, mode):
     with suppress():
         assert check(guard_of(), BAD, mode).decision == "off"
     guard = guard_of(enabled=False, action="raise")
-    assert guard.step(check(guard, BAD, mode)) == "pass"
+    assert check(guard, BAD, mode).passes
     assert guard.monitor.stats().started == 0
 
 
@@ -198,21 +219,16 @@ def test_a_copy_is_the_same_guard(guard_of):
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"action": "ignore"},
-        {"then": "retry"},
+        {"action": "retry"},
         {"on_timeout": "wait"},
         {"on_failure": "retry"},
-        {"on_no_context": "skip"},
+        {"on_unscored": "skip"},
         {"timeout": 0},
         {"timeout": "10 s"},
-        {"max_retries": -1},
-        {"thresholds": {"relevance": 0.5}},
-        {"thresholds": {"faithfulness": 1.5}},
-        {"thresholds": {}},
     ],
 )
 def test_a_wrong_setting_is_named(guard_of, wrong):
-    with pytest.raises(ConfigurationError, match=next(iter(wrong)).rstrip("s")):
+    with pytest.raises(ConfigurationError, match=next(iter(wrong))):
         guard_of(**wrong)
 
 

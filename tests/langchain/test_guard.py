@@ -1,14 +1,15 @@
-"""The guard around chains: answers below are replaced, annotated, made again or stopped."""
+"""The guard around chains: answers that may not go out are replaced, annotated or stopped."""
 
 from contextlib import nullcontext
+from uuid import uuid4
 
 import pytest
 from langchain.agents import create_agent
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
-from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from langchain_core.tools import tool
+from pydantic import BaseModel
 from rag_parts import (
     ANSWER,
     FALLBACK,
@@ -16,11 +17,9 @@ from rag_parts import (
     QUESTION,
     REFUNDS,
     WRONG,
-    FixedRetriever,
     NeedsTheLoop,
     calling,
     documents,
-    joined,
     model,
     rag_chain,
     retrieval_chain,
@@ -88,88 +87,48 @@ def test_annotations_go_beside_the_answer_where_there_is_room(guard_of, invoke):
     assert message.text == WRONG
     assert message.response_metadata["ragaliq"]["scores"] == {"faithfulness": 0.0}
     state = invoke(annotating(state_chain(WRONG)), {"messages": [HumanMessage(QUESTION)]})
-    assert state["messages"][-1].response_metadata["ragaliq"]["decision"] == "rejected"
+    assert state["ragaliq"]["decision"] == "rejected"
     output = invoke(annotating(lying_chain()), {"input": QUESTION})
     assert (output["answer"], output["ragaliq"]["failed_claims"]) == (WRONG, 1)
 
 
-def test_a_rejected_answer_is_made_again_with_feedback_that_names_the_claim(guard_of, invoke):
-    llm = model(WRONG, ANSWER)
-    prompts = []
-    chain = rag_chain(llm=RunnableLambda(lambda p: prompts.append(p.to_string()) or p) | llm)
-    guard = guard_of(chain, action="retry")
-    assert invoke(guard, QUESTION) == ANSWER
-    assert WRONG not in prompts[0]
-    assert f"- {WRONG}" in prompts[1]
-    assert guard.guard.monitor.stats().outcomes == {"evaluated": 2}
+def test_the_rejected_text_goes_out_nowhere_in_the_output(guard_of, invoke):
+    def telling(output):
+        return {"answer": output, "messages": [AIMessage(output)], "trace": [{"draft": output}]}
+
+    output = invoke(guard_of(rag_chain(llm=model(WRONG)) | telling), QUESTION)
+    assert WRONG not in str(output)
+    assert (output["answer"], output["trace"]) == (FALLBACK, [{"draft": FALLBACK}])
+
+    class Reply(BaseModel):
+        answer: str
+
+    chain = rag_chain(llm=model(WRONG)) | (lambda text: Reply(answer=text))
+    assert invoke(guard_of(chain), QUESTION) == FALLBACK
+    guard = guard_of(chain, fallback=lambda result: Reply(answer=FALLBACK))
+    assert invoke(guard, QUESTION) == Reply(answer=FALLBACK)
 
 
-def test_a_dictionary_has_the_feedback_under_a_name_from_the_first_attempt_on(guard_of, invoke):
-    prompt = ChatPromptTemplate.from_messages([*PROMPT.messages, ("human", "{feedback}")])
-    seen = []
-    chain = (
-        RunnablePassthrough.assign(context=(lambda x: x["question"]) | FixedRetriever() | joined)
-        | prompt
-        | RunnableLambda(lambda p: seen.append(p.to_messages()[-1].text) or p)
-        | model(WRONG, ANSWER)
-    )
-    got = []
-    guard = guard_of(chain, action="retry", on_result=got.append)
-    assert invoke(guard, {"question": QUESTION}).text == ANSWER
-    assert seen[0] == ""
-    assert WRONG in seen[1]
-    assert guard.guard.monitor.flush(5)
-    assert [result.case.query for result in got] == [QUESTION, QUESTION]
+def test_an_answer_without_any_context_is_decided_on_like_any_other(guard_of, invoke):
+    alone = PROMPT.partial(context="") | model("Refunds are paid in gold.") | (lambda m: m.text)
+    chain = RunnableLambda(lambda question: {"question": question}) | alone
+    guard = guard_of(chain, judge="local")
+    assert invoke(guard, QUESTION) == FALLBACK
+    passing = guard_of(chain, judge="local", on_unscored="pass")
+    assert invoke(passing, QUESTION) == "Refunds are paid in gold."
 
 
-def test_a_conversation_goes_on_with_the_answer_and_the_feedback(guard_of, invoke):
-    output = invoke(
-        guard_of(state_chain(WRONG, ANSWER), action="retry"), {"messages": [HumanMessage(QUESTION)]}
-    )
-    texts = [message.text for message in output["messages"]]
-    assert texts[:2] == [QUESTION, WRONG]
-    assert WRONG in texts[2]
-    assert texts[3] == ANSWER
+@pytest.mark.parametrize(("otherwise", "shown"), [("pass", 3), ("block", FALLBACK)])
+def test_an_output_without_an_answer_counts_as_a_failure(guard_of, invoke, otherwise, shown):
+    guard = guard_of(RunnableLambda(lambda question: 3), on_failure=otherwise)
+    assert invoke(guard, QUESTION) == shown
 
 
-def test_the_application_may_word_the_next_attempt_itself(guard_of, invoke):
-    asked = []
-    chain = RunnableLambda(lambda q: asked.append(q) or q) | rag_chain(llm=model(WRONG, ANSWER))
-    guard = guard_of(
-        chain, action="retry", feed_back=lambda value, answer, feedback: f"{value} (not: {answer})"
-    )
-    assert invoke(guard, QUESTION) == ANSWER
-    assert asked == [QUESTION, f"{QUESTION} (not: {WRONG})"]
-
-
-def test_at_the_end_of_a_chain_it_reads_what_it_is_given(guard_of, invoke):
-    assert invoke(retrieval_chain() | guard_of(), {"input": QUESTION})["answer"] == ANSWER
-    chain = lying_chain() | guard_of() | (lambda out: out["answer"])
-    assert invoke(chain, {"input": QUESTION}) == FALLBACK
-
-
-class Unprintable:
-    """A lazy attribute whose row is gone."""
-
-    def __str__(self):
-        raise LookupError("gone")
-
-    __repr__ = __str__
-
-
-def test_at_the_end_of_a_chain_metadata_that_cannot_be_read_costs_itself_only(guard_of, invoke):
-    context = [Document(REFUNDS[0], metadata={"row": Unprintable()})]
-    guard = guard_of()
-    given = {"input": QUESTION, "context": context, "answer": WRONG}
-    assert invoke(guard, given)["answer"] == FALLBACK
-    assert guard.guard.monitor.stats().outcomes == {"evaluated": 1}
-
-
-def test_at_the_end_of_a_chain_without_a_context_it_says_what_to_do(guard_of, invoke):
-    with pytest.raises(ConfigurationError, match=r"wrap the chain instead"):
-        invoke(rag_chain() | guard_of(), QUESTION)
-    with pytest.raises(ConfigurationError, match="cannot retry"):
-        guard_of(action="retry")
+def test_graphs_are_refused_with_what_to_use(guard_of):
+    agent = create_agent(model(), [search])
+    for graph in (agent, agent.with_config(run_name="shop")):
+        with pytest.raises(ConfigurationError, match=r"RagaliqGuardMiddleware .* guard\.check"):
+            guard_of(graph)
 
 
 def test_a_stream_is_held_back_and_comes_in_one_piece(guard_of, stream):
@@ -235,11 +194,6 @@ def wrapped(guard):
     return RagaliqGuard(rag_chain(llm=model(WRONG)), guard=guard)
 
 
-def at_the_end(guard):
-    chain = RunnableLambda(lambda question: {"input": question}) | retrieval_chain()
-    return chain | RagaliqGuard(guard=guard) | (lambda output: output["answer"])
-
-
 def in_an_agent(guard):
     agent = create_agent(
         model(calling("search", query="refunds"), WRONG),
@@ -255,7 +209,6 @@ def in_an_agent(guard):
         (wrapped, "fallback"),
         (wrapped, "annotate"),
         (wrapped, "raise"),
-        (at_the_end, "fallback"),
         (in_an_agent, "fallback"),
     ],
 )
@@ -288,3 +241,13 @@ def test_a_disabled_guard_leaves_the_scoring_to_the_handler(watched, invoke):
     off = Guard(judge=ScriptedJudge(), enabled=False)
     invoke(RagaliqGuard(rag_chain(), guard=off), QUESTION, config)
     assert watch.only.contexts == REFUNDS
+
+
+def test_a_run_that_a_guard_stopped_is_explained(new_watch):
+    watch, run_id = new_watch(), uuid4()
+    guard = RagaliqGuard(rag_chain(llm=model(WRONG)), judge=ScriptedJudge(), action="raise")
+    with pytest.raises(GuardRejected):
+        (guard | (lambda out: out)).invoke(QUESTION, {**watch.config, "run_id": run_id})
+    assert watch.handler.explain(run_id).outcome == "withdrawn"
+    assert watch.stats.started == 0
+    guard.guard.monitor.close(1.0)

@@ -116,7 +116,7 @@ def test_the_model_is_told_what_is_wrong_and_the_conversation_keeps_the_last_ans
 ):
     heard = []
     agent, monitor = agent_of(
-        LOOK_UP, WRONG, lambda messages: heard.append(messages[-1].text) or ANSWER, action="retry"
+        LOOK_UP, WRONG, lambda messages: heard.append(messages[-1].text) or ANSWER, max_retries=1
     )
     messages = ask(invoke, agent)
     assert f"- {WRONG}" in heard[0]
@@ -126,14 +126,14 @@ def test_the_model_is_told_what_is_wrong_and_the_conversation_keeps_the_last_ans
 
 
 def test_a_model_may_search_again_before_its_next_attempt(agent_of, invoke):
-    agent, _ = agent_of(LOOK_UP, WRONG, calling("search", query="again"), ANSWER, action="retry")
+    agent, _ = agent_of(LOOK_UP, WRONG, calling("search", query="again"), ANSWER, max_retries=1)
     messages = ask(invoke, agent)
     assert kinds(messages) == ["human", "ai", "tool", "ai", "tool", "ai"]
     assert messages[-1].text == ANSWER
 
 
 def test_attempts_are_bounded(agent_of, invoke):
-    agent, monitor = agent_of(LOOK_UP, WRONG, WRONG, WRONG, action="retry", max_retries=2)
+    agent, monitor = agent_of(LOOK_UP, WRONG, WRONG, WRONG, max_retries=2)
     messages = ask(invoke, agent)
     assert kinds(messages) == ["human", "ai", "tool", "ai"]
     assert messages[-1].text == FALLBACK
@@ -148,7 +148,7 @@ def test_only_this_turns_tools_and_attempts_count(agent_of, invoke):
         WRONG,
         ANSWER,
         agent={"checkpointer": InMemorySaver()},
-        action="retry",
+        max_retries=1,
     )
     config = {"configurable": {"thread_id": "t1"}}
     ask(invoke, agent, config=config)

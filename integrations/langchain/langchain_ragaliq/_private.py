@@ -1,4 +1,4 @@
-"""Private interfaces of others: the span of a run by its id, and a graph's checkpointer.
+"""Private interfaces of others: the span of a run by its id, and the class of LangGraph's graphs.
 
 Nothing else here touches one, and one that is gone is as none;
 `tests/langchain/test_private.py` asks whether each is still there.
@@ -12,19 +12,20 @@ from typing import Any
 from uuid import UUID
 
 from langchain_core.callbacks import CallbackManager
-from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.base import RunnableBindingBase
 from opentelemetry import trace
 
 _OPENINFERENCE = "openinference.instrumentation.langchain"
 _TRACELOOP = "opentelemetry.instrumentation.langchain"
 _LANGFUSE = "langfuse.langchain"
-_CHECKPOINTER = "__pregel_checkpointer"
+_GRAPH = "PregelProtocol"  # of LangGraph, which is not imported for it
 
 
-def has_checkpointer(graph: Any, config: RunnableConfig) -> bool:
-    """Whether a graph writes into threads: by itself, or as its configuration says."""
-    given = config.get("configurable", {}).get(_CHECKPOINTER)
-    return graph.checkpointer is not False and bool(given or graph.checkpointer)
+def is_graph(chain: Any) -> bool:
+    """Whether a chain is one of LangGraph's graphs, with or without configuration bound to it."""
+    while isinstance(chain, RunnableBindingBase):
+        chain = chain.bound
+    return any(cls.__name__ == _GRAPH for cls in type(chain).__mro__)
 
 
 def span_by_run_id(run_id: UUID, callbacks: Any = None) -> tuple[str, trace.Span] | None:

@@ -26,12 +26,13 @@ from langchain_ragaliq.judge import with_judge
 from langchain_ragaliq.overrides import Overrides
 from langchain_ragaliq.reading import READER
 from langchain_ragaliq.run import Run, is_interrupt, is_stopped
-from ragaliq import ConfigurationError, GuardRejected, Monitor, is_suppressed
+from ragaliq import ConfigurationError, GuardRejected, Monitor, OpenRun, is_suppressed
 from ragaliq.capture import (
     Explanation,
     Explanations,
     Extract,
     Message,
+    RecordedRun,
     RunRegistry,
     name_part,
     takes_only,
@@ -199,6 +200,10 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         root = self._registry.runs.get(run_id.int)
         return root if root is not None and root.ticket is not None else None
 
+    def _begin(self, run_id: UUID, pipeline: str) -> OpenRun | RecordedRun | None:
+        """Announce a run; None where it is not evaluated."""
+        return self.monitor.begin(run_id, pipeline=pipeline, framework="langchain")
+
     def _part_started(self, run_id: UUID, parent_id: UUID | None) -> Run | None:
         """Note a run below a known one and return its root; None where there is none."""
         run, registry = run_id.int, self._registry
@@ -246,9 +251,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         ticket = None
         # Each is one step of the interpreter's: threads need no lock.
         if owners.setdefault(run, self._owner) == self._owner:
-            ticket = self.monitor.begin(
-                run_id, pipeline=self._pipeline or name or "", framework="langchain"
-            )
+            ticket = self._begin(run_id, self._pipeline or name or "")
             if len(owners) > _OWNED_RUNS:
                 owners.popitem(last=False)
         # Followed before anything is looked at: should that fail, the run still ends.

@@ -12,7 +12,7 @@ from langchain_core.runnables.config import var_child_runnable_config
 from langchain_ragaliq.guard import note_guarded
 from langchain_ragaliq.judge import with_judge
 from langchain_ragaliq.reading import FEEDBACK, READER
-from langchain_ragaliq.replacing import annotated, answer_of, feedback_message, replaced
+from langchain_ragaliq.replacing import annotated, answer_of
 from ragaliq import ConfigurationError, Guard, GuardResult, Monitor
 from ragaliq.capture import Found, RunLog, takes_only
 
@@ -31,13 +31,15 @@ class RagaliqGuardMiddleware(AgentMiddleware[Any, Any]):
 
         agent = create_agent(model, tools, middleware=[RagaliqGuardMiddleware(judge="claude")])
 
-    An answer below passes with a note in its `response_metadata["ragaliq"]`, is replaced, or goes
-    back to the model with feedback, according to the guard's `action`. Rejected attempts and the
-    feedback leave the conversation when the turn ends. Messages that are streamed while the model
-    speaks (`stream_mode="messages"`) are not held back.
+    An answer that may not go out returns to the model with feedback, at most `max_retries` times;
+    then it is replaced, annotated in its `response_metadata["ragaliq"]`, or raises, according to
+    the guard's `action`. Rejected attempts and the feedback leave the conversation when the turn
+    ends. Messages that are streamed while the model speaks (`stream_mode="messages"`) are not held
+    back.
 
     Args:
         guard: Decides; built from `options` when not given.
+        max_retries: How often in a turn the model answers again.
         pipeline: The application's name for the agent.
         **options: Arguments of `ragaliq.Guard`; `judge` may also be a chat model of LangChain's.
 
@@ -46,10 +48,20 @@ class RagaliqGuardMiddleware(AgentMiddleware[Any, Any]):
     """
 
     @takes_only(Guard, Monitor)
-    def __init__(self, guard: Guard | None = None, *, pipeline: str = "", **options: Any) -> None:
+    def __init__(
+        self,
+        guard: Guard | None = None,
+        *,
+        max_retries: int = 0,
+        pipeline: str = "",
+        **options: Any,
+    ) -> None:
         if guard is not None and options:
             raise ConfigurationError(f"give a guard or its options, not both: {sorted(options)}")
+        if max_retries < 0:
+            raise ConfigurationError(f"max_retries must be 0 or more, got {max_retries}")
         super().__init__()
+        self._max_retries = max_retries
         self.guard = guard if guard is not None else Guard(**with_judge(options))
         self.tools = ()
         self._pipeline = pipeline
@@ -78,9 +90,9 @@ class RagaliqGuardMiddleware(AgentMiddleware[Any, Any]):
         if self.guard.is_off or not _is_final(state):
             return None
         answer = answer_of(_answer_state(state))
-        question = READER.question({"messages": state["messages"]})
-        if not answer or question is None:
+        if not answer:
             return None
+        question = READER.question({"messages": state["messages"]}) or Found("", "")
         # Not a case: building one reads metadata, whose errors are not the request's.
         log = RunLog(uuid4().hex, question=question, answer=Found(answer, ""))
         log.turn([each for each in READER.turn(state) if each.text.strip() != answer.strip()])
@@ -97,27 +109,25 @@ class RagaliqGuardMiddleware(AgentMiddleware[Any, Any]):
 
     def _settle(self, state: Mapping[str, Any], result: GuardResult) -> dict[str, Any] | None:
         turn = _this_turn(state["messages"])
-        attempt = sum(map(_is_feedback, turn))
-        step = self.guard.step(result, attempt=attempt)
-        if step == "retry":
-            feedback = feedback_message(self.guard.feedback(result))
+        if not result.passes and sum(map(_is_feedback, turn)) < self._max_retries:
+            feedback = HumanMessage(result.feedback, additional_kwargs={**FEEDBACK})
             return {"messages": [feedback], "jump_to": "model"}
-        messages = _leftovers(turn)
-        answer = _answer_state(state)
-        if step == "fallback":
-            answer = replaced(answer, self.guard.fallback(result))
-        elif step == "annotate":
-            note = self.guard.note(result)
-            last = annotated(state["messages"][-1], note, result.summary)
-            answer = {**answer, "messages": [*state["messages"][:-1], last]}
+        step = self.guard.step(result)
+        messages: list[AnyMessage | RemoveMessage] = [*_leftovers(turn)]
         update: dict[str, Any] = {}
-        if answer["messages"][-1] is not state["messages"][-1]:
-            messages.append(answer["messages"][-1])
-        if answer.get("structured_response") is not state.get("structured_response"):
-            update["structured_response"] = answer["structured_response"]
+        last, answer = state["messages"][-1], answer_of(_answer_state(state)) or ""
+        if step == "annotate":
+            messages.append(annotated(last, "", result.summary))
+        elif step == "fallback":
+            other = self.guard.fallback(result)
+            if state.get("structured_response") is not None:
+                update["structured_response"] = other
+            else:
+                messages.append(last.model_copy(update={"content": other}))
+            answer = answer_of(other) or ""
         if messages:
             update["messages"] = messages
-        _note_guarded(answer_of(answer) or "")
+        _note_guarded(answer)
         return update or None
 
 

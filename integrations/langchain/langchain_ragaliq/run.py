@@ -21,7 +21,7 @@ from langchain_ragaliq._private import span_by_run_id
 from langchain_ragaliq.overrides import STATE_ANSWER_KEYS, Overrides
 from langchain_ragaliq.reading import KINDS, READER, documents_among, texts_in
 from ragaliq import OpenRun, Passage, SpanTarget, span_target
-from ragaliq.capture import CONTEXT_KEYS, Found, RunLog, models_words, text_blocks
+from ragaliq.capture import CONTEXT_KEYS, Found, RecordedRun, RunLog, models_words, text_blocks
 
 _SEQUENCE_STEP = "seq:step:"
 # Metadata that frameworks add to a run's; the rest is the application's.
@@ -89,7 +89,7 @@ class Run:
     )
 
     def __init__(
-        self, run_id: UUID, ticket: OpenRun | None, overrides: Overrides | None = None
+        self, run_id: UUID, ticket: OpenRun | RecordedRun | None, overrides: Overrides | None = None
     ) -> None:
         self.key: Any = run_id.int  # of any kind, as a registry asks
         self.ticket = ticket

@@ -18,7 +18,6 @@ from llama_index.evaluation.ragaliq.evaluators import (
 from llama_index.evaluation.ragaliq.guards import (
     GuardedChatEngine,
     GuardedQueryEngine,
-    GuardedWorkflow,
 )
 from llama_index.evaluation.ragaliq.span_handler import RagaliqSpanHandler
 
@@ -26,7 +25,6 @@ __all__ = [
     "FaithfulnessEvaluator",
     "GuardedChatEngine",
     "GuardedQueryEngine",
-    "GuardedWorkflow",
     "HallucinationEvaluator",
     "RagaliqEvaluationResult",
     "RagaliqSpanHandler",

@@ -83,6 +83,7 @@ from ragaliq.capture import (
 
 if TYPE_CHECKING:
     from ragaliq import Monitor, OpenRun
+    from ragaliq.capture import RecordedRun
 
 __all__ = ["RagaliqSpanHandler", "openinference_target"]
 
@@ -147,7 +148,7 @@ class _Run:
     """
 
     key: Hashable
-    ticket: OpenRun
+    ticket: OpenRun | RecordedRun
     is_workflow: bool  # or an agent's
     log: RunLog
     started: float = field(default_factory=time.monotonic)
@@ -508,6 +509,10 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         except Exception as error:  # noqa: BLE001 - would be dropped without a word
             self._fail(error)
 
+    def _begin(self, span_id: str) -> OpenRun | RecordedRun | None:
+        """Announce a run; None where it is not evaluated."""
+        return self.monitor.begin(span_id, pipeline=self.pipeline, framework="llama_index")
+
     def close(self) -> None:
         """End the runs in progress, counted `interrupted`; called when LlamaIndex shuts down."""
         self._runs.give_up("interrupted")
@@ -585,7 +590,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         ticket = None
         callers = (BaseEvaluator, BaseIndex) if part is _Part.SYNTHESIZE else BaseEvaluator
         if not _is_called_by(callers):
-            ticket = self.monitor.begin(span_id, pipeline=self.pipeline, framework="llama_index")
+            ticket = self._begin(span_id)
         if ticket is None:
             # Remembered, or the engines below would be taken for roots.
             self._ignore(span_id)

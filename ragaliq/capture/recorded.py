@@ -1,0 +1,49 @@
+"""Runs that are kept and not judged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ragaliq.capture.run import RunLog
+from ragaliq.core.run import SpanTarget
+
+
+@dataclass(slots=True)
+class RecordedRun:
+    """A followed run whose log is kept for the caller, who waits for the answer: a guard's.
+
+    It ends as a monitor's runs do, by `submit`, `discard` or `withdraw`.
+
+    Attributes:
+        run_id: The run's id as text.
+        log: What it held, once it has ended well.
+        target: The span to link its evaluation to.
+        session_id: The conversation, when the application names it.
+        reason: Why there is no log; empty while the run goes on.
+    """
+
+    run_id: str
+    log: RunLog | None = None
+    target: SpanTarget | None = None
+    session_id: str | None = None
+    reason: str = ""
+
+    def submit(
+        self,
+        log: RunLog,
+        *,
+        target: SpanTarget | None = None,
+        session_id: str | None = None,
+        response_id: str | None = None,  # noqa: ARG002 - as a monitor's runs take it
+    ) -> bool:
+        """Keep the log of a run that ended well."""
+        self.log, self.target, self.session_id = log, target, session_id
+        return True
+
+    def discard(self, reason: str) -> None:
+        """Keep the reason why there is no case."""
+        self.reason = reason
+
+    def withdraw(self) -> None:
+        """Take the run back: a guard further inside has judged its answer."""
+        self.reason = "withdrawn"
