@@ -215,7 +215,13 @@ _FOLLOWED = {"langchain": _langchain, "llama_index": _llama_index}
 
 
 def _case(case):
-    prompt = getattr(case, "prompt_context", "")
+    # What users said before, and what earlier answers were made from, is evidence of its own kind.
+    earlier = [
+        text
+        for turn in case.history
+        for text in (*turn.context_texts, *([turn.text] if turn.role == "user" else ()))
+    ]
+    prompt = "\n".join([case.prompt_context, *earlier]).strip()
     return Case(case.query, case.response, list(case.context_texts), prompt)
 
 
@@ -311,12 +317,13 @@ def _overlaps(chunk, text):
 
 
 def _absent(application):
-    """Texts that must not be evidence: as declared, and the answer, unless the evidence says it."""
+    """Texts that must not be evidence: as declared, inventions, and the answer if it is none."""
     answer = application.answer
     truths = [*application.chunks, *application.prompt, *application.allowed]
+    absent = [*application.absent, *application.invented]
     if isinstance(answer, str) and not any(contains(text, answer) for text in truths):
-        return [*application.absent, answer]
-    return list(application.absent)
+        return [*absent, answer]
+    return absent
 
 
 def _assert_consistent(application):
