@@ -20,7 +20,7 @@ from ragaliq.errors import (
     RagaliqError,
 )
 from ragaliq.evaluators.registry import EvaluatorSpec
-from ragaliq.judges.local.claims import find_claims
+from ragaliq.judges.language.answers import find_claims
 from ragaliq.live.monitor import Monitor, RunDetails
 
 __all__ = ["Action", "Decision", "Guard", "GuardRejected", "GuardResult", "Step"]

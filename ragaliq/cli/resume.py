@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ragaliq.cli.console import errors, plain
 from ragaliq.core.test_case import ContextChunk, RAGTestCase
-from ragaliq.evaluators.citations import DOCUMENT_NAMES
+from ragaliq.evaluators.claims import DOCUMENT_NAMES
 from ragaliq.judges.base import long_digest_of
 from ragaliq.records import EvaluationRecord
 from ragaliq.records.record import run_id_of

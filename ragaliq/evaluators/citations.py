@@ -18,22 +18,10 @@ from ragaliq.core.citations import Citation
 from ragaliq.core.results import ClaimDetail
 from ragaliq.core.test_case import ChunkId, ContextChunk, RAGTestCase
 from ragaliq.evaluators.alignment import SearchedText
-from ragaliq.evaluators.claims import NAMED_SOURCE, ClaimCheck
+from ragaliq.evaluators.claims import DOCUMENT_NAMES, NAMED_SOURCE, ClaimCheck
 from ragaliq.evaluators.metrics import ClaimEvaluator, Measured
 from ragaliq.evaluators.registry import register_evaluator
 from ragaliq.judges.language.sentences import split_sentences
-
-DOCUMENT_NAMES = (
-    "source",
-    "file_name",
-    "file_path",
-    "title",
-    "document_title",
-    "url",
-    "name",
-    "doc_id",
-)
-"""Under which names a chunk's metadata name its document."""
 
 _MARKER = re.compile(
     r"\[\^?(?P<numbers>\d{1,3}(?:\s?[-–,;]\s?\^?\d{1,3}){0,20})\]"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -18,13 +18,20 @@ from ragaliq.core.evaluator import identity_of
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import UNCALIBRATED, ClaimDetail, JudgeUsage, Status
 from ragaliq.core.spending import paid, spending
-from ragaliq.core.test_case import RAGTestCase
+from ragaliq.core.test_case import ContextChunk, RAGTestCase
 from ragaliq.errors import DatasetError, JudgeError, JudgeResponseError
 from ragaliq.evaluators.alignment import Ground, SearchedText
 from ragaliq.evaluators.history import earlier_grounds, prompt_ground, question_of, turns_of
 from ragaliq.judges.base import BatchingJudge, ClaimVerdict, LLMJudge, limit_of
-from ragaliq.judges.language.refusals import is_refusal, sentence_kind
-from ragaliq.judges.language.sentences import split_sentences
+from ragaliq.judges.language.answers import (
+    AROUND,
+    SAYS_NOTHING,
+    SkippedPart,
+    names_document,
+    read_answer,
+    without,
+)
+from ragaliq.judges.language.refusals import is_refusal
 
 Strategy = Literal["batched", "per_claim", "single_pass"]
 
@@ -33,6 +40,21 @@ NAMED_SOURCE = (
     r"([^()\[\]]{1,200})[)\]]"
 )
 """A citation by name, such as `(source: refunds.md)`, as a pattern whose first group names it."""
+
+DOCUMENT_NAMES = (
+    "source",
+    "file_name",
+    "file_path",
+    "title",
+    "document_title",
+    "url",
+    "name",
+    "doc_id",
+)
+"""Under which names a chunk's metadata name its document."""
+
+_CITED = re.compile(rf"(?<!\s)\s*{NAMED_SOURCE}")
+
 
 Claims: TypeAlias = Mapping[int, str]
 """Claims by their position in the answer."""
@@ -52,6 +74,7 @@ class ClaimCheck:
         usage: What the check cost.
         context_parts: In how many parts the context was judged, because it was too long for one.
         coverage: Share of what the answer asserts that its claims cover, 0 to 1.
+        skipped: The parts of the answer that are no claims.
     """
 
     case: RAGTestCase
@@ -60,6 +83,7 @@ class ClaimCheck:
     usage: JudgeUsage = JudgeUsage()
     context_parts: int = 1
     coverage: float = 1.0
+    skipped: tuple[SkippedPart, ...] = ()
 
     @property
     def decided(self) -> list[ClaimDetail]:
@@ -118,18 +142,19 @@ async def check_claims(
     batching = judge if isinstance(judge, BatchingJudge) and strategy != "per_claim" else None
     ground = Ground(case.context_texts, ids=case.chunk_ids)
     verifier = Verifier(judge, ground, policy=policy, batched=batching is not None)
-    answer = split_text(case.response, limit_of(judge.max_answer_chars))
+    skipped = read_answer(case.response).skipped
+    asked = without(case.response, (part for part in skipped if part.kind in AROUND))
+    answer = split_text(asked, limit_of(judge.max_answer_chars)) if asked else []
     fits = len(verifier.parts) == len(answer) == 1
     question = question_of(case, judge, policy) if case.history else case.query
     # Where the policy has an empty context judged, it is given to the judge like any other.
     undecidable = not case.has_context and (
         with_context or policy.empty_context == "not_enough_info"
     )
+    uncited = _drop_citations(case)
     with spending() as spent:
         if batching and strategy == "single_pass" and fits and not undecidable:
-            graded = await paid(
-                batching.grade_statements(question, case.response, case.context_texts)
-            )
+            graded = await paid(batching.grade_statements(question, asked, case.context_texts))
             claims = [verdict.statement for verdict in graded.verdicts]
             given = dict(enumerate(graded.verdicts))
             verdicts = await verifier.look_again(dict(enumerate(claims)), given)
@@ -141,7 +166,7 @@ async def check_claims(
                 else:
                     extracted = await paid(judge.extract_claims(part))
                 # No context says "(source: refunds.md)" of itself.
-                said = (re.sub(rf"(?<!\s)\s*{NAMED_SOURCE}", "", each) for each in extracted.claims)
+                said = (_CITED.sub(uncited, each) for each in extracted.claims)
                 claims += [claim for claim in said if claim.strip()]
             if undecidable:
                 verdict = ClaimVerdict(
@@ -152,7 +177,9 @@ async def check_claims(
                 verdicts = await verifier.decide(dict(enumerate(claims)))
         elsewhere = await _decide_elsewhere(case, claims, verdicts, verifier)
     if not claims:
-        return ClaimCheck(case=case, status=Status.NO_CLAIMS, usage=spent.usage)
+        return ClaimCheck(
+            case=case, status=Status.NO_CLAIMS, usage=spent.usage, skipped=tuple(skipped)
+        )
     grounds = dict.fromkeys(range(len(claims)), ground) | elsewhere
     details = await claim_details(case.response, claims, verdicts, grounds, judge)
     return ClaimCheck(
@@ -161,8 +188,27 @@ async def check_claims(
         claims=details,
         usage=spent.usage,
         context_parts=len(verifier.parts),
-        coverage=_coverage(case.response, details) if policy.least_coverage else 1.0,
+        coverage=_coverage(case.response, details, skipped) if policy.least_coverage else 1.0,
+        skipped=tuple(skipped),
     )
+
+
+def _drop_citations(case: RAGTestCase) -> Callable[[re.Match[str]], str]:
+    """What replaces a citation by name: nothing, where it names a document and says no more."""
+    names = {str(each).casefold() for each in case.chunk_ids}
+    for chunk in case.context:
+        metadata = chunk.metadata if isinstance(chunk, ContextChunk) else {}
+        for key in DOCUMENT_NAMES:
+            if isinstance(name := metadata.get(key), str) and name.strip():
+                folded = name.strip().casefold()
+                names |= {folded, folded.replace("\\", "/").rpartition("/")[2]}
+
+    def replacement(citation: re.Match[str]) -> str:
+        named = citation[1].strip()
+        known = named.casefold() in names or names_document(named, bare=0)
+        return "" if known else citation[0]
+
+    return replacement
 
 
 async def _decide_elsewhere(
@@ -441,13 +487,19 @@ async def claim_details(
 _ADDRESS = re.compile(r"https?://\S+|www\.\S+")
 
 
-def _coverage(answer: str, claims: Sequence[ClaimDetail]) -> float:
+def _coverage(answer: str, claims: Sequence[ClaimDetail], skipped: Sequence[SkippedPart]) -> float:
     """Share of the letters and digits with which an answer asserts something that its claims cover.
 
-    Addresses, questions, courtesies and refusals assert nothing. A claim in other words than the
+    Addresses, and what is skipped and says nothing, assert nothing. A claim in other words than the
     answer's has no place in it; its own length counts for it.
     """
-    answer = _ADDRESS.sub(lambda address: " " * len(address[0]), answer)
+    spans = [match.span() for match in _ADDRESS.finditer(answer)]
+    spans += [(part.start, part.end) for part in skipped if part.kind in SAYS_NOTHING]
+    pieces, at = list[str](), 0
+    for start, end in sorted(spans):
+        pieces += [answer[at:start], " " * (end - max(start, at))]
+        at = max(at, end)
+    answer = "".join([*pieces, answer[at:]])
     covered, end = 0, 0
     for start, stop in sorted(claim.answer_span for claim in claims if claim.answer_span):
         covered += sum(map(str.isalnum, answer[max(start, end) : stop]))
@@ -455,12 +507,7 @@ def _coverage(answer: str, claims: Sequence[ClaimDetail]) -> float:
     for claim in claims:
         if claim.answer_span is None:
             covered += sum(map(str.isalnum, claim.claim))
-    sentences = (answer[start:end] for start, end in split_sentences(answer))
-    asserted = sum(
-        sum(map(str.isalnum, sentence))
-        for sentence in sentences
-        if sentence_kind(sentence) == "statement"
-    )
+    asserted = sum(map(str.isalnum, answer))
     return min(1.0, covered / asserted) if asserted else 1.0
 
 

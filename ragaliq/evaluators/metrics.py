@@ -99,6 +99,11 @@ class ClaimEvaluator(Evaluator):
     def grade(self, check: ClaimCheck, judge: LLMJudge) -> EvaluationResult:
         """Turn a claim check into this metric's result."""
         score, reasoning, details = self.score(check)
+        if check.skipped:
+            answer = check.case.response
+            details["skipped"] = [
+                {"text": answer[part.start : part.end], "kind": part.kind} for part in check.skipped
+            ]
         wording = self.policy.wording
         if not check.status.is_measured:
             is_scored = self.scores_answers_without_claims and check.status != Status.NO_CONTEXT

@@ -41,7 +41,7 @@ from ragaliq.errors import (
     JudgeTimeoutError,
     RagaliqError,
 )
-from ragaliq.evaluators.citations import DOCUMENT_NAMES
+from ragaliq.evaluators.claims import DOCUMENT_NAMES
 from ragaliq.evaluators.registry import get_evaluator, list_evaluators
 from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.resolve import entailment_judge, resolve_judge

@@ -13,11 +13,11 @@ from ragaliq.errors import JudgeError
 from ragaliq.evaluators.alignment import Ground, SearchedText
 from ragaliq.evaluators.claims import split_text
 from ragaliq.judges import LocalJudge, parse_json_reply, parse_verdicts
+from ragaliq.judges.language.answers import find_claims
 from ragaliq.judges.language.refusals import is_refusal, sentence_kind
 from ragaliq.judges.language.sentences import split_sentences
 from ragaliq.judges.local import context as chunks
 from ragaliq.judges.local import verdict
-from ragaliq.judges.local.claims import find_claims
 from ragaliq.judges.local.words import read_words
 from ragaliq.judges.parsing import read_reply
 from ragaliq.judges.prompting import PromptSet, defuse, delimit, delimit_list, restore

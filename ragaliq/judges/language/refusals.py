@@ -32,10 +32,12 @@ _MOST_TOPIC = 10  # words of what a sentence that declines is about
 _MOST_UNSPACED = 20  # the same in characters, in scripts without blanks
 _MOST_OFFERED = 3  # words of what an offer of help is about
 _AND = frozenset("and und et y e en i и ve".split())
+_PURPOSE = frozenset("to um pour para per om aby".split())  # "To reset the router:"
+_LEAST_WORDS = 4  # from which a line says something
 _ABOUT = frozenset("about regarding on with zu zum über sur sobre su over hakkında".split())
 _PARTS = re.compile(r"[,;:()\[\]–—…，、；：。]|\.(?=\s|$)|[!?！？।؟](?=\s|$)| - ")
 # Classes of words that belong to advice and courtesies, not to a decline.
-_AROUND = frozenset({"advise", "advice", "polite", "lead"})
+_AROUND = frozenset({"advise", "advice", "polite", "lead", "lead_end", "disclaimer", "disclaiming"})
 _DIGIT = re.compile(r"\d")
 _LETTERS = re.compile(r"[^\W\d_]")
 _ASKS = re.compile(r"[?？؟;՞]\s*[\"'”’»)\]*_」』]*\s*$")
@@ -111,6 +113,28 @@ def sentence_kind(sentence: str) -> SentenceKind:
         if not _DIGIT.search(said) and _in_any(said, "courtesy", _is_polite):
             return "courtesy"
     return "statement"
+
+
+def is_disclaimer(sentence: str) -> bool:
+    """Whether a sentence only says that a machine wrote it, or what it does not replace."""
+    if len(sentence) > _LONGEST or _DIGIT.search(sentence):
+        return False
+    return _in_any(plain(sentence), "disclaimer", _disclaims)
+
+
+def is_lead_in(sentence: str) -> bool:
+    """Whether a sentence that ends with a colon only leads in to what follows.
+
+    It is short, points to what comes ("the following"), or is not complete without it ("The steps
+    are:"). "The fee is 12 euros:" says something of its own.
+    """
+    said = plain(sentence)
+    words = said.rstrip(": ：").split()
+    if len(words) < _LEAST_WORDS or (words[0] in _PURPOSE and "," not in said):
+        return True
+    if _in_any(said, "lead", lambda _: True) or sentence_kind(sentence) in ("courtesy", "refusal"):
+        return True
+    return _in_any(words[-1], "lead_end", lambda _: True)
 
 
 def refuses(said: str) -> bool:
@@ -272,6 +296,10 @@ def _is_short(part: Sequence[KnownWord]) -> bool:
     )
 
 
+def _is_letter(token: KnownWord) -> bool:
+    return len(token.text) == 1
+
+
 def _is_unspaced(token: KnownWord) -> bool:
     return token.text[:1] >= "\u1100"
 
@@ -303,6 +331,11 @@ def _advises(parts: Sequence[Sequence[KnownWord]]) -> bool:
         and _count(tokens, "advice") > 0
         and all(token.classes & known for token in tokens)
     )
+
+
+def _disclaims(parts: Sequence[Sequence[KnownWord]]) -> bool:
+    known = {"disclaimer", "disclaiming"}
+    return all(word.classes & known or _is_letter(word) for part in parts for word in part)
 
 
 def _tells_the_subject(parts: Sequence[Sequence[KnownWord]]) -> bool:

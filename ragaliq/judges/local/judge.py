@@ -14,8 +14,8 @@ from ragaliq.judges.base import (
     VerdictsResult,
     digest_of,
 )
+from ragaliq.judges.language.answers import find_claims
 from ragaliq.judges.language.refusals import is_refusal
-from ragaliq.judges.local.claims import find_claims
 from ragaliq.judges.local.relevance import (
     Embed,
     answer_relevance,

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ragaliq.errors import ConfigurationError
 from ragaliq.judges.base import digest_of
-from ragaliq.judges.local.claims import find_claims
+from ragaliq.judges.language.answers import find_claims
 from ragaliq.judges.local.context import Match
 from ragaliq.judges.local.signs import Sign
 from ragaliq.judges.local.verdict import MODEL_FILE, WORDS_FILE, Parameters, examine

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from ragaliq.judges.language.answers import find_claims
 from ragaliq.judges.language.refusals import is_refusal, sentence_kind
-from ragaliq.judges.local.claims import find_claims
 
 HERE = Path(__file__).parent
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ragaliq.judges.language.answers import find_claims
 from ragaliq.judges.language.refusals import is_refusal
 from ragaliq.judges.local import LocalJudge, verdict
-from ragaliq.judges.local.claims import find_claims
 
 pytestmark = pytest.mark.slow
 

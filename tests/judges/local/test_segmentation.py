@@ -126,9 +126,10 @@ def test_what_can_be_checked_is_a_claim(sentence):
         ),
         ("```python\nx = 1\nprint(x)\nParis is big.\nIt grew.", ["Paris is big.", "It grew."]),
         ("```python\nParis is big.\nx = 1\nIt grew.", ["Paris is big.", "It grew."]),
-        ("Paris is big.\n```\nThis is code.\n```\nIt grew.", ["Paris is big.", "It grew."]),
+        ("Paris is big.\n```\nx = is_code()\n```\nIt grew.", ["Paris is big.", "It grew."]),
+        ("Paris is big.\n```\nIt is old.\n```", ["Paris is big.", "It is old."]),
         ("```python\nThis is code.\n~~~\nStill code.\n```\nIt grew.", ["It grew."]),
-        ("````\nThis is code.\n```\nStill code.\n````\nIt grew.", ["It grew."]),
+        ("````py\nThis is code.\n```\nStill code.\n````\nIt grew.", ["It grew."]),
         ("`````\nParis is big.\n```\nIt grew.", ["Paris is big.", "It grew."]),
         ("Paris is big.\n\n```sql\nSELECT 1;\nWHERE a = 'b.';\n", ["Paris is big."]),
     ],
@@ -165,7 +166,7 @@ def test_what_a_reader_sees_as_an_assertion_is_a_claim(answer):
 @pytest.mark.parametrize(
     "answer",
     [
-        "# The tower and its history",
+        "# Tower history",
         "## How does it work",
         "- [Refund policy](https://example.com/a)\n- [WHO report 2021](https://example.com/b)",
         "Sources: [Refund policy](https://example.com/a)",

@@ -1,0 +1,371 @@
+"""Take an answer apart: its claims, and what is skipped because it asserts nothing.
+
+Claims are verbatim slices of the answer, so that they can be shown where they stand: the sentences,
+list items and table rows of its prose. What a reader sees as an assertion is one, also in a
+heading, a link's text, a footnote, an image's text or a tag question, and any line of four words.
+Skipped are lists of sources, notes about AI, a stated confidence, questions, courtesies and
+refusals, which nobody could check, and titles, lines that lead in to a list, and code.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Literal, NamedTuple
+
+from ragaliq.judges.language.refusals import is_disclaimer, is_lead_in, sentence_kind
+from ragaliq.judges.language.sentences import Span, detect_language, split_sentences
+
+SkippedKind = Literal[
+    "sources", "disclaimer", "confidence", "markup", "question", "courtesy", "refusal", "title",
+    "lead_in", "code",
+]  # fmt: skip
+"""What a part of an answer is that is no claim; the last three a reader may learn from."""
+
+
+SAYS_NOTHING: frozenset[SkippedKind] = frozenset(
+    ("sources", "disclaimer", "confidence", "markup", "question", "courtesy", "refusal")
+)
+"""What no reader learns anything from: an answer is covered without these."""
+
+AROUND: frozenset[SkippedKind] = frozenset(("sources", "disclaimer", "confidence"))
+"""What stands around an answer rather than in it: no judge is asked about it."""
+
+
+class SkippedPart(NamedTuple):
+    """A range of an answer that is no claim, and what it is."""
+
+    start: int
+    end: int
+    kind: SkippedKind
+
+
+class AnswerParts(NamedTuple):
+    """An answer, taken apart.
+
+    Attributes:
+        claims: Where its claims stand: ranges, in order, none of them empty.
+        skipped: The rest of its words, in order.
+    """
+
+    claims: list[Span]
+    skipped: list[SkippedPart]
+
+
+# The prose of an answer that may be Markdown.
+
+
+class Block(NamedTuple):
+    """A stretch of prose: a paragraph, a list item, a row of a table or a title.
+
+    Attributes:
+        span: Where it stands.
+        is_row: Whether it is a row of a table.
+        is_title: Whether it is a heading, the head of a table or a footnote: a claim only where it
+            asserts something.
+        may_go_on: Whether it may belong to the paragraph or list item of the line before.
+    """
+
+    span: Span
+    is_row: bool
+    is_title: bool
+    may_go_on: bool
+
+
+_LINE = re.compile(r"([^\n\r]*)(?:\r\n?|\n|\Z)")
+# What ends code: the mark that began it, or a longer one, and nothing after it. In one pass: a
+# search for each of many fences takes hours.
+_CODE = re.compile(
+    r"(?<![^\n\r])[^\S\n\r]{0,3}(?P<fence>(?P<mark>[`~])(?P=mark){2,}+)[^`\n\r]*(?![^\n\r]).*?"
+    r"(?:(?<![^\n\r])[^\S\n\r]{0,3}(?P=fence)(?P=mark)*[^\S\n\r]*(?P<end>(?![^\n\r]))|\Z)",
+    re.DOTALL,
+)
+# A line that reads as a sentence and not as code is group 1.
+_SENTENCE_LINE = re.compile(
+    r"(?<![^\n\r])((?=[^\n\r]*[^\W\d_])[^{}=;<>\\`\n\r]*[.!?。！？।](?:['\")*_]|[^\S\n\r])*(?![^\n\r]))"
+    r"|[^\n\r]+"
+)
+_PROSE_FENCE = re.compile(
+    r"[^\S\n\r]*[`~]{3,}[^\S\n\r]*(?:te?xt|markdown|md|plain|plaintext)?[^\S\n\r]*[\n\r]"
+)
+_NOT_BREAK = re.compile(r"[^\n\r]")
+_HEADING = re.compile(r"\s{0,3}#{1,6}(?:\s|$)")
+# "**Summary**" heads what follows; "**It grew.**" is a sentence.
+_BOLD_LINE = re.compile(r"(?:\*\*|__)[^*_]{0,119}[^*_.!?。！？](?:\*\*|__)\s*:?")
+_UNDERLINE = re.compile(r"=+|-{2,}")
+_RULE = re.compile(rf"{_UNDERLINE.pattern}|(?:\*\s?){{3,}}|(?:_\s?){{3,}}")
+_TABLE_RULE = re.compile(r"\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)+\|?|\|\s*:?-+:?\s*\|")
+_MARKER = re.compile(r"\s*(?:(?:[-*+•‣◦–]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?|>+\s?)+")
+_NOTE = re.compile(r"\s{0,3}\[\^?[\w-]{1,20}\]:\s")
+
+
+def _blocks(text: str, skip: Callable[[SkippedKind, int, int], None]) -> Iterator[Block]:
+    """The blocks of prose in `text`, in order; code and rules are skipped."""
+
+    def blanked(code: re.Match[str]) -> str:
+        prose = _blanked(code)
+        for line in _LINE.finditer(prose):
+            if not line[1].strip():
+                start = code.start() + line.start()
+                skip("code", start, start + len(line[1]))
+        return prose
+
+    pending: Block | None = None
+    for line in _LINE.finditer(_CODE.sub(blanked, text)):
+        block = _block(line[1], line.start())
+        if pending:
+            underline = _TABLE_RULE if pending.is_row else _UNDERLINE
+            if underline.fullmatch(line[1].strip()):
+                pending = pending._replace(is_title=True)
+            elif block and block.may_go_on and not (pending.is_row or pending.is_title):
+                pending = pending._replace(span=Span(pending.span.start, block.span.end))
+                continue
+            yield pending
+        pending = block
+
+
+def _blanked(code: re.Match[str]) -> str:
+    """Blanks in place of code, so that positions stay.
+
+    An answer that was cut off, or forgot to close its code, may continue in prose, and a fence that
+    names no language may hold prose: its sentences stay.
+    """
+    if code["end"] is not None and not _PROSE_FENCE.match(code[0]):
+        return _NOT_BREAK.sub(" ", code[0])
+    return _SENTENCE_LINE.sub(lambda line: line[1] or " " * len(line[0]), code[0])
+
+
+def _block(content: str, offset: int) -> Block | None:
+    """A line as prose, without its marker; None where it is not prose."""
+    line = content.strip()
+    if not line or _RULE.fullmatch(line) or _TABLE_RULE.fullmatch(line):
+        return None
+    is_row = line.startswith("|")
+    title = _HEADING.match(content) or _NOTE.match(content)
+    marker = title or _MARKER.match(content)
+    start = marker.end() if marker else 0
+    text = content[start:].strip(" \t|" if is_row else None)
+    if not text:
+        return None
+    start = offset + content.index(text, start)
+    is_title = title is not None or _BOLD_LINE.fullmatch(line) is not None
+    may_go_on = not (marker or is_row or is_title)
+    return Block(Span(start, start + len(text)), is_row, is_title, may_go_on)
+
+
+# What surrounds an answer: tags, labels, sources, a stated confidence.
+
+# A tag, a document's number, or the label of the answer itself.
+_INLINE = re.compile(
+    r"</?(?:p|br|b|i|u|s|em|strong|su[bp]|ul|ol|li|div|span|a|h[1-6]|hr|img|table|t[rdh]|thead|tbody|"
+    r"code|pre|blockquote|small|mark|details|summary|answer|final_answer|response|result|output)"
+    r"(?:\s[^<>\n]{0,200})?/?>"
+    r"|\[\s*(?:document|doc|source|chunk|passage|context|quelle|fuente)s?\s*#?\d{1,3}"
+    r"(?:\s*[,;]\s*\d{1,3}){0,9}\s*\]"
+    r"|(?<![^\n\r])[^\S\n\r]*[*_#> ]{0,4}(?:final answer|answer|response|antwort|réponse|"
+    r"respuesta|risposta|resposta|antwoord|odpowiedź)\s*[*_]{0,2}\s*:[*_]{0,2}(?=\s|$)",
+    re.IGNORECASE,
+)
+_SUPERSCRIPT = re.compile(r"<sup>\s*\[?[\d,\s]{1,12}\]?\s*</sup>", re.IGNORECASE)
+_CONFIDENCE = re.compile(
+    r"\W*(?:(?:my|overall|answer) )?(?:confidence|certainty|konfidenz|sicherheit|confiance|"
+    r"confianza|confidenza|confiança|betrouwbaarheid|pewność)(?: (?:level|score|rating))?"
+    r"\W{0,4}[:=]\W{0,4}"
+    r"(?:(?:very |sehr |très |muy |molto |muito |zeer )?(?:high|medium|moderate|low|hoch|mittel|"
+    r"niedrig|gering|élevée?|haute|moyenne|faible|alta|media|média|baja|bassa|baixa|hoog|"
+    r"gemiddeld|laag|wysoka|średnia|niska)"
+    r"|[01]?[.,]\d{1,4}|\d{1,3}\s?(?:%|percent|/\s?\d{1,3})?)\W*",
+    re.IGNORECASE,
+)
+_SOURCE_LABEL = re.compile(
+    r"[\W_]*(?:sources?|references?|citations?|bibliography|further reading|works cited|"
+    r"quellen?|quellenangaben?|literatur|références?|fuentes?|referencias?|fonti?|riferimenti|"
+    r"fontes?|referências|bronnen|bron|źródła|źródło)(?: (?:used|cited|consulted))?[\W_]*?"
+    r"(?:(?P<colon>:)[*_]*\s*(?P<names>.*)|[*_]*\s*)",
+    re.IGNORECASE,
+)
+_SEPARATORS = re.compile(r"[,;|·•]| (?:and|und|et|y|e|en|i) |\s[–—-]\s")
+# What names a document: an address, a file, a number in brackets, a page, a note's mark.
+_NAME = re.compile(
+    r"https?://\S+|www\.\S+|!?\[[^\]]{0,200}\]\([^)]{0,500}\)|\S*\w\.[a-zA-Z]\w{1,4}(?![\w.])"
+    r"|\[\^?[\w.-]{1,40}\]:?|【\d[^】]{0,40}】|<[^<>\s]{1,200}>"
+    r"|\b(?:document|doc|chunk|passage|source|page|pages|pp?|section|sections|sec|chapter|seiten?|"
+    r"s|abschnitt|kapitel|p[áa]g(?:ina)?s?|secci[óo]n|no|nr|n)\b\.?\s*#?\d[\w.–-]*"
+    r"|§+\s*\d[\w.–-]*",
+    re.IGNORECASE,
+)
+_MOST_NAMED = 3  # words of a document's name without any of these
+_LINE_WORDS = 4  # words from which a line is a claim whatever its verb
+
+
+def names_document(text: str, *, bare: int = _MOST_NAMED) -> bool:
+    """Whether a text only names documents: files, addresses, pages, or names of a few words.
+
+    Args:
+        text: Names, with commas between them.
+        bare: How many words a name may have that is none of the others.
+    """
+    for item in _SEPARATORS.split(_NAME.sub(" ", text)):
+        words = _WORD.findall(item)
+        if len(words) > bare or not _VERBS.isdisjoint(map(str.lower, words)):
+            return False
+    return True
+
+
+def _sources(text: str) -> Iterator[Span]:
+    """Lists of sources: a label with names behind it, or with lines below that only name."""
+    lines = [line for line in _LINE.finditer(text) if line[1].strip()]
+    at = 0
+    while at < len(lines):
+        label = _SOURCE_LABEL.fullmatch(lines[at][1])
+        if label is None or not names_document(label["names"] or ""):
+            at += 1
+            continue
+        first, at = at, at + 1
+        if not (label["names"] or "").strip(" *_"):
+            while at < len(lines) and _is_item_of_sources(lines[at][1]):
+                at += 1
+            if at == first + 1 and not label["colon"]:
+                continue  # a title like any other
+        yield Span(lines[first].start(), lines[at - 1].end(1))
+
+
+def _surroundings(answer: str) -> list[tuple[SkippedKind, Span]]:
+    """What stands around the prose: sources, a stated confidence, tags and labels; in order."""
+    found: list[tuple[SkippedKind, Span]] = [("sources", span) for span in _sources(answer)]
+    found += [
+        ("confidence", Span(line.start(), line.end(1)))
+        for line in _LINE.finditer(answer)
+        if _CONFIDENCE.fullmatch(line[1])
+    ]
+    for pattern in (_SUPERSCRIPT, _INLINE):
+        found += [("markup", Span(*mark.span())) for mark in pattern.finditer(answer)]
+    found.sort(key=lambda each: (each[1].start, -each[1].end))
+    kept: list[tuple[SkippedKind, Span]] = []
+    for kind, span in found:
+        if not kept or span.start >= kept[-1][1].end:
+            kept.append((kind, span))
+    return kept
+
+
+def _is_item_of_sources(line: str) -> bool:
+    return _NAME.search(line) is not None and names_document(_MARKER.sub("", line, count=1))
+
+
+# The claims in it.
+
+_URL = re.compile(r"https?://\S+|www\.\S+")
+_LINK = re.compile(r"!?\[([^\]]{0,200})\]\([^)]{0,500}\)")  # its group is what a reader sees
+_CITATION = re.compile(r"\[\^?\w{1,20}(?:[,;–-]\s?\w{1,20}){0,9}\]|【\d[^】]{0,40}】")
+_WORD = re.compile(r"\w+(?:['’]\w+)?")
+_POINTERS = frozenset(
+    ["read more", *"see source more link visit siehe quelle voir ver fuente".split()]
+)
+_SOURCES = frozenset(
+    "source sources reference references citation citations quelle quellen référence références "
+    "fuente fuentes".split()
+)
+# What makes a title an assertion: "Refunds are free" against "Our refund policy".
+_VERBS = frozenset(
+    "is isn't are aren't was wasn't were weren't has hasn't have had can can't cannot could "
+    "may might must will won't would should does doesn't do don't did didn't not never no "
+    "nobody nothing none takes take took costs cost opens open opened closes closed pays pay "
+    "paid gets get got needs need requires require required includes included allows allowed "
+    "offers offered starts started begins began ends ended lasts lasted runs ran ships "
+    "arrives arrived applies applied expires expired works worked makes made gives gave wins "
+    "won loses lost becomes became remains grew grows rises rose falls fell said says built "
+    "founded invented discovered died born lies stands ist sind war waren hat haben hatte "
+    "kann können muss müssen wird werden darf nicht kein keine kostet dauert gilt est sont "
+    "était ont peut doit sera n'est pas coûte dure son fue era está están tiene tienen "
+    "puede debe cuesta dura è sono ha hanno può deve non costa são tem têm pode não heeft "
+    "hebben niet geen kost duurt jest są не".split()
+)
+_ASKING = frozenset(
+    "how what when why where who whom which whose wie was wann warum wo wer welche comment quand "
+    "pourquoi où qui quel quelle cómo cuándo dónde quién qué cuál come quando perché dove chi "
+    "quale como onde quem hoe wat wanneer waarom waar".split()
+)
+_ITEM = re.compile(r"\d{1,2}[.)]\s+(?=[^\W\d_])")
+_SAYS = re.compile(r"[^\W_]")
+_LEADS_IN = re.compile(r"[:：]\W*$")
+_WRAPPED = re.compile(r"(\*\*|__|\*|_|\"|“)(?P<inside>[^*_\"“”]+)(?:\1|”)", re.DOTALL)
+
+
+def read_answer(answer: str) -> AnswerParts:
+    """Find the claims of an answer, and what is skipped."""
+    claims: list[Span] = []
+    skipped: list[SkippedPart] = []
+
+    def skip(kind: SkippedKind, start: int, end: int) -> None:
+        if _SAYS.search(answer, start, end):
+            skipped.append(SkippedPart(start, end, kind))
+
+    pieces, at = list[str](), 0
+    for kind, (start, end) in _surroundings(answer):
+        skip(kind, start, end)
+        pieces += [answer[at:start], _NOT_BREAK.sub(" ", answer[start:end])]
+        at = end
+    text = "".join([*pieces, answer[at:]])
+    language = detect_language(text)
+    for block in _blocks(text, skip):
+        start, end = block.span
+        said = text[start:end]
+        if block.is_title and not _asserts(said):
+            skip("title", start, end)
+            continue
+        whole = [Span(0, len(said))]
+        for sentence in whole if block.is_row else split_sentences(said, language=language):
+            first, last = start + sentence.start, start + sentence.end
+            # "2. Paris grew." in a list. German writes ordinals so: "3. Oktober 1990".
+            if language != "de" and (number := _ITEM.match(text, first, last)):
+                first = number.end()
+            if (reason := _kind(text[first:last])) is not None:
+                skip(reason, first, last)
+                continue
+            wrapped = _WRAPPED.fullmatch(text, first, last)
+            claims.append(Span(*wrapped.span("inside")) if wrapped else Span(first, last))
+    return AnswerParts(claims, sorted(skipped))
+
+
+def without(answer: str, skipped: Iterable[SkippedPart]) -> str:
+    """An answer without some of its parts, and without the blanks that they leave."""
+    pieces, at = list[str](), 0
+    for start, end, _ in skipped:
+        pieces.append(answer[at:start])
+        at = end
+    return "".join([*pieces, answer[at:]]).strip() if pieces else answer
+
+
+def find_claims(answer: str) -> list[Span]:
+    """Where the claims of an answer stand: ranges, in order, none of them empty."""
+    return read_answer(answer).claims
+
+
+def _kind(sentence: str) -> SkippedKind | None:
+    """Why a sentence is no claim; None where it is one."""
+    around = _CITATION.sub("", _URL.sub("", _LINK.sub("", sentence))).lower()
+    words = " ".join(_WORD.findall(around))
+    linked = _LINK.findall(sentence)
+    if not words or words in _SOURCES or (words in _POINTERS and (linked or _URL.search(sentence))):
+        return None if any(map(_asserts, linked)) else "sources"
+    if not _SAYS.search(around):
+        return "markup"
+    if _LEADS_IN.search(sentence[-8:]) and is_lead_in(sentence):
+        return "lead_in"
+    if _CONFIDENCE.fullmatch(sentence):
+        return "confidence"
+    if is_disclaimer(sentence):
+        return "disclaimer"
+    kind = sentence_kind(sentence)
+    return None if kind == "statement" else kind
+
+
+def _asserts(title: str) -> bool:
+    """Whether a heading, a footnote or the text of a link says something, and not only of what."""
+    text = _CITATION.sub("", _URL.sub("", _LINK.sub(r"\1", title)))
+    words = _WORD.findall(text.lower().replace("’", "'"))
+    if not words or words[0] in _ASKING or sentence_kind(text) == "question":
+        return False
+    ends = text.rstrip(" *_\"'”’)").endswith((".", "!", "。", "！", "।"))
+    is_line = len(words) >= _LINE_WORDS
+    return (ends and len(words) > 1) or is_line or not _VERBS.isdisjoint(words)
