@@ -11,7 +11,7 @@ and submits the log where it would submit a case:
     log.question, log.answer = reader.question(inputs), reader.answer(outputs)
     ticket.submit(log)
 
-The context of an answer is what the model that wrote it was shown; see `ragaliq.capture.shown`.
+The context of an answer is what the model that wrote it was shown; see `ragaliq.capture.evidence`.
 """
 
 from ragaliq.capture.conversation import Conversations

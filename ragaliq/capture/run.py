@@ -1,27 +1,48 @@
-"""What one run of an application held, in the order in which it happened, and what to make of it.
+"""The events of one run of an application, and the case that they make.
 
 A translator tells a `RunLog` of each event as it comes; that only appends, so that the request
-waits for nothing and threads need no lock. `find` reads the log where there is time: by the
-prompt of the model that answered (`shown`), and only where no prompt is to be seen, by steps.
+waits for nothing and threads need no lock. The context is found where there is time: in the prompts
+that led to the answer (`ragaliq.capture.evidence`), and only where no prompt is to be seen by steps.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import inf
 from sys import getsizeof
 from typing import Any
 
+from ragaliq.capture.calls import Call
 from ragaliq.capture.conversation import messages_before, turns_of_messages
-from ragaliq.capture.shown import Call, Candidate, FoundContext, shown, words
+from ragaliq.capture.events import (
+    Answering,
+    Asked,
+    ByKey,
+    CitedSources,
+    ConversationOutput,
+    Event,
+    Failed,
+    Passages,
+    Replied,
+    Reranked,
+    Retrieved,
+    Searched,
+    Step,
+    StepGiven,
+    StepReturned,
+    TextPassed,
+    ToolReturned,
+)
+from ragaliq.capture.evidence import Candidate, FoundContext, context_in_prompts
+from ragaliq.capture.phrases import normalize
 from ragaliq.capture.texts import (
     ANSWER_KEYS,
     CONTEXT_KEYS,
+    NO_QUESTION_KEYS,
     QUESTION_KEYS,
-    UNSURE_ANSWER_KEYS,
     Found,
     Message,
     Reader,
@@ -30,22 +51,11 @@ from ragaliq.core.citations import citations_in
 from ragaliq.core.passages import Passage, context_chunks, plain
 from ragaliq.core.test_case import CaseSources, RAGTestCase, Turn
 
-Step = Hashable
-Passages = Sequence[Passage]
-ByKey = Mapping[Any, Passages]
-
 _OF_HISTORY = frozenset({"chat_history", "history", "messages"})
-# Strings under these keys are no context, whatever stands in the prompt, and under some of them no
-# context under any other key either.
-_NO_CONTEXT = frozenset(
-    # "result" is also what a database returned; the answer itself is told by its text.
-    {*QUESTION_KEYS, *ANSWER_KEYS, *_OF_HISTORY} - {"result"}
-)
-_NEVER_CONTEXT = _NO_CONTEXT.difference(UNSURE_ANSWER_KEYS)
+# Texts under these keys are settings of a request, or none of the application's.
+_NO_MATERIAL = frozenset({*QUESTION_KEYS, *_OF_HISTORY, *NO_QUESTION_KEYS})
 _OF_ANSWER = frozenset({"", *ANSWER_KEYS})  # spans show the only value of a step without its key
-_NO_PASSAGES = frozenset({"asked", "replied", "retrieving", "turn"})
-_OF_TEXT = frozenset({"said", "replied", "retrieving"})
-_SEARCHES = frozenset({"retrieved", "retrieving", "reranked", "told", "answering", "named"})
+_SEARCHES = (Retrieved, Searched, Reranked, ToolReturned, Answering, CitedSources)
 # Checked once for each combination: there are few, and every run has one.
 _sources = lru_cache(maxsize=256)(CaseSources)
 _NOT_FOUND = Found("", "")
@@ -92,7 +102,7 @@ class RunLog:
     has_fetched_texts: bool = False
     _found: FoundContext | None = None
     _conversation: tuple[Reader, Sequence[Any]] | None = None
-    _events: list[tuple[Any, ...]] = field(default_factory=list)
+    _events: list[Event] = field(default_factory=list)
     _weighed: dict[int, int] = field(default_factory=dict)
     _weighed_events: int = 0
 
@@ -105,7 +115,7 @@ class RunLog:
     def given(self, step: Step, by_key: ByKey) -> None:
         """A step was given documents, as lists under keys; those elsewhere go by the key None."""
         if by_key:
-            self._events.append(("given", step, by_key))
+            self._events.append(StepGiven(step, by_key))
 
     def returned(
         self,
@@ -122,48 +132,48 @@ class RunLog:
             by_key: The lists of documents in a state that it returned.
         """
         if passages is not None or by_key:
-            self._events.append(("returned", step, passages, by_key))
+            self._events.append(StepReturned(step, passages, by_key))
 
     def said(self, step: Step, text: str, key: Any = "") -> None:
         """A step was given, or returned, a text under a key; by itself, the key is empty."""
-        self._events.append(("said", step, text, key))
+        self._events.append(TextPassed(step, text, key))
 
     def retrieving(self, step: Step, query: str = "") -> None:
         """A retriever began; models below it write queries, not answers."""
-        self._events.append(("retrieving", step, query))
+        self._events.append(Searched(step, query))
 
     def retrieved(self, step: Step, passages: Passages) -> None:
         """A retriever ended: its documents replace those of the retrievers inside it."""
-        self._events.append(("retrieved", step, passages))
+        self._events.append(Retrieved(step, passages))
 
     def reranked(self, step: Step, passages: Passages, given: Passages = ()) -> None:
         """A reranker ended: what it let through replaces what it chose from."""
-        self._events.append(("reranked", step, passages, given))
+        self._events.append(Reranked(step, passages, given))
 
     def told(self, step: Step, passages: Passages) -> None:
         """A tool ended; its texts count unless it fetched documents: those count then."""
         if passages:
-            self._events.append(("told", step, passages))
+            self._events.append(ToolReturned(step, passages))
 
     def failed(self, step: Step) -> None:
         """A step failed: a retry or a fallback answers without what was fetched inside it."""
-        self._events.append(("failed", step))
+        self._events.append(Failed(step))
 
     def answering(self, step: Step, passages: Passages) -> None:
         """A step began whose work it is to answer from exactly these passages."""
-        self._events.append(("answering", step, passages))
+        self._events.append(Answering(step, passages))
 
     def asked(self, step: Step, messages: Sequence[Message]) -> None:
         """A model was called with these messages; a completion's prompt is one of the user's."""
-        self._events.append(("asked", step, messages))
+        self._events.append(Asked(step, messages))
 
     def replied(self, step: Step, text: str, also: Sequence[str] = ()) -> None:
         """A model replied: its text, maybe empty, and the texts in the calls of tools it made."""
-        self._events.append(("replied", step, text, also))
+        self._events.append(Replied(step, text, also))
 
     def named(self, passages: Passages) -> None:
         """The run's own output names these as its sources; empty where it says there were none."""
-        self._events.append(("named", None, passages))
+        self._events.append(CitedSources(passages))
 
     def conversed(self, reader: Reader, messages: Sequence[Any]) -> None:
         """The run was called with these messages; they are read where there is time."""
@@ -173,7 +183,7 @@ class RunLog:
     def turn(self, passages: Passages) -> None:
         """The run's output is a conversation, in which tools said this in this turn."""
         if passages:
-            self._events.append(("turn", None, passages))
+            self._events.append(ConversationOutput(passages))
 
     def adopt(self, other: RunLog, step: Step) -> None:
         """What was taken for a run of its own turned out to be a part of this one's step."""
@@ -193,16 +203,14 @@ class RunLog:
         events = self._events[self._weighed_events :]
         self._weighed_events += len(events)
         for event in events:  # on the request path: as little as possible for each text
-            kind = event[0]
-            if kind in _OF_TEXT:
-                weighed[id(event[2])] = len(event[2])
-            elif kind == "asked":
-                for message in event[2]:
+            if isinstance(event, Asked):
+                for message in event.messages:
                     for text in message.texts + message.documents:
                         weighed[id(text)] = len(text)
-            elif len(event) > 2:
-                held = event[3] if event[2] is None else event[2]  # a state, if it returned one
-                for passages in held.values() if isinstance(held, dict) else (held,):
+            elif isinstance(event, TextPassed | Replied):
+                weighed[id(event.text)] = len(event.text)
+            elif not isinstance(event, Failed | Searched):
+                for passages in _lists_in(event):
                     if id(passages) in weighed:
                         continue  # what a retriever returned and the next step was given
                     weighed[id(passages)] = 0
@@ -215,14 +223,14 @@ class RunLog:
     def has_retrieved(self) -> bool:
         """Whether documents were looked for or given to cite, or a tool was asked."""
         return any(
-            event[0] in _SEARCHES
-            or (event[0] == "asked" and any(message.documents for message in event[2]))
+            isinstance(event, _SEARCHES)
+            or (isinstance(event, Asked) and any(message.documents for message in event.messages))
             for event in self._events
         )
 
     def has_reply(self, text: str) -> bool:
         """Whether a model said exactly this."""
-        return any(event[0] == "replied" and event[2] == text for event in self._events)
+        return any(isinstance(event, Replied) and event.text == text for event in self._events)
 
     @property
     def query(self) -> str:
@@ -272,6 +280,7 @@ class RunLog:
             query=self.question.text,
             context=context_chunks(found.passages),
             response=self.answer.text,
+            prompt_context=found.prompt,
             history=list(found.history),
             citations=citations_in(self.blocks),
             tags=list(self.tags),
@@ -279,31 +288,43 @@ class RunLog:
             sources=self.sources,
         )
 
-    def _find(self, events: Sequence[tuple[Any, ...]]) -> FoundContext:
+    def _find(self, events: Sequence[Event]) -> FoundContext:
         question, answer = self.question.text, self.answer.text
-        calls = _calls(events, self.parents, words(answer))
-        queries = [event[2] for event in events if event[0] == "retrieving"]
         earlier: Sequence[Turn] = ()
         if self._conversation is not None:
             reader, values = self._conversation
             read = [message for value in values if (message := reader.message(value)) is not None]
             earlier = turns_of_messages(messages_before(read, question))
-        asides = [turn.text for turn in earlier]
-        asides += [event[2] for event in events if event[0] == "said" and event[3] in _OF_HISTORY]
-        seen = shown(calls, _candidates(events), question, answer, queries=queries, asides=asides)
+        passed = [event for event in events if isinstance(event, TextPassed)]
+        seen = context_in_prompts(
+            _calls(events, self.parents, normalize(answer)),
+            _candidates(events),
+            question,
+            answer,
+            queries=[event.query for event in events if isinstance(event, Searched)],
+            conversation=[
+                *((turn.role, turn.text) for turn in earlier),
+                *(("", event.text) for event in passed if event.key in _OF_HISTORY),
+            ],
+            texts=[event.text for event in passed if event.key not in _NO_MATERIAL],
+            is_conversation=self.is_conversation,
+        )
         found = seen or FoundContext((), missing="nothing_retrieved")
         if self.passages is not None:
-            found = FoundContext(self.passages, "application", history=found.history)
-        elif not found.passages:
+            found = found._replace(passages=self.passages, source="application", missing="")
+        elif not found.passages and not found.prompt:
             # A step that is there to answer from documents shows them to its model, in any form.
             passages: Passages = [
-                p for kind, _, *of in events if kind == "answering" for p in of[0]
+                passage
+                for event in events
+                if isinstance(event, Answering)
+                for passage in event.passages
             ]
             source = "given" if passages else found.source
             if seen is None and not passages:
-                source, passages = self._by_steps(events, words(answer))
+                source, passages = self._by_steps(events, normalize(answer))
             missing = found.missing
-            fetched = [event[2] for event in events if event[0] in {"retrieved", "told"}]
+            fetched = [e.passages for e in events if isinstance(e, Retrieved | ToolReturned)]
             if source == "output" or (fetched and not any(fetched)):
                 missing = "nothing_found"
             found = found._replace(
@@ -313,38 +334,37 @@ class RunLog:
         # The prompt also holds what tools said, but may have been trimmed.
         return found._replace(history=in_prompt if len(in_prompt) >= len(earlier) else earlier)
 
-    def _by_steps(self, events: Sequence[tuple[Any, ...]], answer: str) -> tuple[str, Passages]:
+    def _by_steps(self, events: Sequence[Event], answer: str) -> tuple[str, Passages]:
         """Where the context comes from by the run's steps, and what it is."""
         fetched = _Fetched(self.parents)
-        named: Passages | None = None
+        cited: Passages | None = None
         turn: Passages = ()
         variable: Passages = ()
         given: dict[Step, Passages] = {}
         answering: Step | None = None
         last_reply = max(
-            (at for at, event in enumerate(events) if event[0] == "replied"), default=-1
+            (at for at, event in enumerate(events) if isinstance(event, Replied)), default=-1
         )
-        for at, (kind, step, *rest) in enumerate(events):
-            if kind == "named":
-                named = rest[0]
-            elif kind == "turn":
-                turn = rest[0]
-            elif kind == "said":
-                if rest[1] in CONTEXT_KEYS:
-                    variable = [Passage(rest[0])]
-                if answering is None and words(rest[0]) == answer:
-                    answering = step
+        for at, event in enumerate(events):
+            if isinstance(event, CitedSources):
+                cited = event.passages
+            elif isinstance(event, ConversationOutput):
+                turn = event.passages
+            elif isinstance(event, TextPassed):
+                if event.key in CONTEXT_KEYS:
+                    variable = [Passage(event.text)]
+                if answering is None and normalize(event.text) == answer:
+                    answering = event.step
+            elif isinstance(event, ToolReturned) and at > last_reply:  # no model gave the answer
+                said = [each for each in event.passages if normalize(each.text) != answer]
+                fetched.take(event._replace(passages=said))
             else:
-                if kind == "given":
-                    given[step] = [each for passages in rest[0].values() for each in passages]
-                if kind == "told" and at > last_reply:  # an answer that no model gave
-                    told = [each for each in rest[0] if words(each.text) != answer]
-                    fetched.take(kind, step, told)
-                else:
-                    fetched.take(kind, step, *rest)
+                if isinstance(event, StepGiven):
+                    given[event.step] = [each for held in event.by_key.values() for each in held]
+                fetched.take(event)
         # The state of a conversation also holds the documents of earlier turns.
-        if named is not None and (fetched.held or not self.keeps_turns):
-            return "output", named
+        if cited is not None and (fetched.held or not self.keeps_turns):
+            return "output", cited
         # The documents among the inputs of the step that gave the answer, or of one around it.
         around = _around(answering, self.parents)
         handed = next((given[step] for step in around if given.get(step)), ())
@@ -365,59 +385,70 @@ def built(case: RAGTestCase | RunLog) -> RAGTestCase:
     return case.build() if isinstance(case, RunLog) else case
 
 
-def _calls(
-    events: Sequence[tuple[Any, ...]], parents: Mapping[Step, Step | None], answer: str
-) -> list[Call]:
+def _lists_in(event: Event) -> Iterator[Passages]:
+    """The lists of passages in an event."""
+    if isinstance(event, StepGiven):
+        yield from event.by_key.values()
+    elif isinstance(event, StepReturned):
+        if event.passages is not None:
+            yield event.passages
+        yield from (event.by_key or {}).values()
+    elif isinstance(event, Reranked):
+        yield event.passages
+        yield event.given
+    elif isinstance(event, Retrieved | ToolReturned | Answering | CitedSources):
+        yield event.passages
+
+
+def _calls(events: Sequence[Event], parents: Mapping[Step, Step | None], answer: str) -> list[Call]:
     """The run's calls of models, in the order of their beginnings."""
-    retrievers = {event[1] for event in events if event[0] == "retrieving"}
-    tools = {e[1]: e[2][0].text for e in events if e[0] == "told" and len(e[2]) == 1}
+    retrievers = {event.step for event in events if isinstance(event, Searched)}
+    tools = {
+        event.step: event.passages[0].text
+        for event in events
+        if isinstance(event, ToolReturned) and len(event.passages) == 1
+    }
     answered = {
-        step
-        for kind, step, *rest in events
-        if kind == "said"
-        and rest[1] in _OF_ANSWER
-        and parents.get(step) is not None  # all of the run is in its own step
-        and words(rest[0]) == answer
+        event.step
+        for event in events
+        if isinstance(event, TextPassed)
+        and event.key in _OF_ANSWER
+        and parents.get(event.step) is not None  # all of the run is in its own step
+        and normalize(event.text) == answer
     }
     calls: dict[Step, Call] = {}
-    for at, (kind, step, *rest) in enumerate(events):
-        if kind == "asked":
-            around = list(_around(step, parents))
-            calls[step] = Call(
-                rest[0],
+    for at, event in enumerate(events):
+        if isinstance(event, Asked):
+            around = list(_around(event.step, parents))
+            calls[event.step] = Call(
+                event.messages,
                 None,
                 began=at,
                 is_aside=not retrievers.isdisjoint(around),
                 for_tool=next((tools[each] for each in around if each in tools), ""),
                 to_answer=next((n for n, each in enumerate(around) if each in answered), inf),
             )
-        elif kind == "replied" and step in calls:
-            calls[step] = calls[step]._replace(reply=rest[0], also=rest[1], ended=at)
+        elif isinstance(event, Replied) and event.step in calls:
+            asked = calls[event.step]
+            calls[event.step] = asked._replace(reply=event.text, also=event.also, ended=at)
     return list(calls.values())
 
 
-def _candidates(events: Sequence[tuple[Any, ...]]) -> list[Candidate]:
-    """What may be context, in the order in which it turned up."""
-    # Whatever else it was called: a conversation that a step loads is first a text without a name.
-    barred = {event[2] for event in events if event[0] == "said" and event[3] in _NEVER_CONTEXT}
+def _candidates(events: Sequence[Event]) -> list[Candidate]:
+    """The passages that may be chunks, in the order in which they turned up."""
     found: list[Candidate] = []
     taken: set[int] = set()  # what a retriever returned is what the next step was given
-    for at, (kind, _, *rest) in enumerate(events):
-        if kind == "said":
-            if rest[1] not in _NO_CONTEXT and rest[0] not in barred:
-                is_usual = rest[1] in CONTEXT_KEYS
-                found.append(Candidate(Passage(rest[0]), "text" if is_usual else "loose", at))
-        elif kind == "told":
-            for each in rest[0]:
-                is_text = each.id is None and each.metadata is None
-                said = "tool" if len(rest[0]) == 1 else "block"
-                found.append(Candidate(each, said if is_text else "document", at))
-        elif kind not in _NO_PASSAGES:
-            for part in rest:  # a list of documents, or lists by key
-                for passages in part.values() if isinstance(part, Mapping) else [part]:
-                    if passages is not None and id(passages) not in taken:
-                        taken.add(id(passages))
-                        found += [Candidate(passage, "document", at) for passage in passages]
+    for at, event in enumerate(events):
+        if isinstance(event, TextPassed) and event.key in CONTEXT_KEYS:
+            found.append(Candidate(Passage(event.text), at, is_all=True))
+        for passages in _lists_in(event):
+            if id(passages) in taken:
+                continue
+            taken.add(id(passages))
+            is_only = isinstance(event, ToolReturned) and len(passages) == 1
+            for each in passages:
+                is_all = is_only and each.id is None and not each.metadata
+                found.append(Candidate(each, at, isinstance(event, Retrieved), is_all))
     return found
 
 
@@ -435,8 +466,8 @@ def _distinct(passages: Passages) -> list[Passage]:
     return list(first.values())
 
 
-def _known_as(passages: Passages) -> list[tuple[str, str | None]]:
-    """What tells documents from others; not the score, which a reranker changes."""
+def _identities(passages: Passages) -> list[tuple[str, str | None]]:
+    """Identity of each passage: text and id. Scores are excluded because rerankers change them."""
     return [passage[:2] for passage in passages]
 
 
@@ -467,33 +498,32 @@ class _Fetched:
         """What fetched it: `retriever`, `tool`, `step`."""
         return ", ".join(sorted({kind for kind, passages in self.held.values() if passages}))
 
-    def take(self, kind: str, step: Step, *rest: Any) -> None:
+    def take(self, event: Event) -> None:
         """Take an event, in order."""
-        if kind == "given":
-            self._given[step] = rest[0]
-        elif kind == "retrieved":
-            self._drop(self._within.get(step, ()))
-            self._put(step, "retriever", rest[0])
-        elif kind == "reranked":
-            self._drop(self._offered(set(_known_as(rest[1]))))
-            self._put(step, "retriever", rest[0])
-        elif kind == "told":
+        if isinstance(event, StepGiven):
+            self._given[event.step] = event.by_key
+        elif isinstance(event, Retrieved):
+            self._drop(self._within.get(event.step, ()))
+            self._put(event.step, "retriever", event.passages)
+        elif isinstance(event, Reranked):
+            self._drop(self._offered(set(_identities(event.given))))
+            self._put(event.step, "retriever", event.passages)
+        elif isinstance(event, ToolReturned):
             # Unless the step fetched documents: those count then.
-            if rest[0] and not self._within.get(step):
-                self._put(step, "tool", rest[0])
-        elif kind == "failed":
-            self._given.pop(step, None)
-            self._drop(self._within.get(step, ()))
-        elif kind == "returned":
-            given = self._given.pop(step, {})
-            passages, by_key = rest
-            if by_key is not None:
-                self._returned_state(step, by_key, given)
-            elif passages or any(given.values()):
+            if event.passages and not self._within.get(event.step):
+                self._put(event.step, "tool", event.passages)
+        elif isinstance(event, Failed):
+            self._given.pop(event.step, None)
+            self._drop(self._within.get(event.step, ()))
+        elif isinstance(event, StepReturned):
+            given = self._given.pop(event.step, {})
+            if event.by_key is not None:
+                self._returned_state(event.step, event.by_key, given)
+            elif event.passages or any(given.values()):
                 # What it makes of documents that it was given replaces them, as a reranker's does.
-                self._drop(self._within.get(step, ()))
-                self._drop(self._offered({k for each in given.values() for k in _known_as(each)}))
-                self._put(step, "step", passages)
+                self._drop(self._within.get(event.step, ()))
+                self._drop(self._offered({k for each in given.values() for k in _identities(each)}))
+                self._put(event.step, "step", event.passages or ())
 
     def _returned_state(self, step: Step, by_key: ByKey, given: ByKey) -> None:
         fetched: list[Passage] = []
@@ -501,9 +531,9 @@ class _Fetched:
             before = given.get(key)
             if not now and before is None:
                 continue
-            offered = set(_known_as(before or ()))
+            offered = set(_identities(before or ()))
             fetched += [passage for passage in now if passage[:2] not in offered]
-            if now != before and offered.issuperset(_known_as(now)):
+            if now != before and offered.issuperset(_identities(now)):
                 # No new documents under the same key: a grader or a reranker chose among them.
                 self._drop(self._offered(offered))
                 self._put(step, "step", now)
@@ -515,18 +545,18 @@ class _Fetched:
         self.held[step] = kind, passages
         for around in _around(step, self._parents):
             self._within[around].add(step)
-        for known in _known_as(passages) or (None,):
+        for known in _identities(passages) or (None,):
             self._holders[known].add(step)
 
     def _offered(self, offered: set[Any]) -> list[Step]:
         """The steps all of whose documents are among these; so are those that found none."""
         some = set().union(*(self._holders.get(each, ()) for each in (None, *offered)))
-        return [step for step in some if offered.issuperset(_known_as(self.held[step][1]))]
+        return [step for step in some if offered.issuperset(_identities(self.held[step][1]))]
 
     def _drop(self, steps: Iterable[Step]) -> None:
         for step in list(steps):
             if step in self.held:
-                for known in _known_as(self.held.pop(step)[1]) or (None,):
+                for known in _identities(self.held.pop(step)[1]) or (None,):
                     self._holders[known].discard(step)
                 for around in _around(step, self._parents):
                     self._within[around].discard(step)

@@ -60,7 +60,7 @@ _WITH_RAW = {"raw", "parsed", "parsing_error"}
 _HISTORY_KEYS = ("chat_history", "history", "conversation_history")
 _SCORE_KEYS = ("relevance_score", "score")
 # Settings of a request that stand beside its question.
-_NO_QUESTIONS = frozenset(
+NO_QUESTION_KEYS = frozenset(
     "chat_history history language lang locale tone style format persona instructions model name "
     "user user_id session_id thread_id conversation_id tenant tenant_id system system_prompt "
     "feedback".split()
@@ -302,7 +302,7 @@ class Reader:
             and key not in ANSWER_KEYS
         }
         if len(texts) > 1:
-            texts = {key: text for key, text in texts.items() if key not in _NO_QUESTIONS}
+            texts = {key: text for key, text in texts.items() if key not in NO_QUESTION_KEYS}
         if len(texts) > 1:
             texts = {key: text for key, text in texts.items() if len(text.split()) > 1}
         for key, text in texts.items() if len(texts) == 1 else ():

@@ -12,12 +12,22 @@ _LONGEST_VALUE = 1_000
 
 
 class Passage(NamedTuple):
-    """A retrieved text, the id it has where it came from, the retriever's score, its metadata."""
+    """A retrieved text.
+
+    Attributes:
+        text: As a judge is to read it.
+        id: Its id where it came from.
+        score: The retriever's score.
+        metadata: What the retriever knows of it.
+        shown_as: Its form in prompts, where that differs: `[(17,)]` of a row that a judge reads
+            with the names of its columns.
+    """
 
     text: str
     id: str | None = None
     score: float | None = None
     metadata: Mapping[str, Any] | None = None
+    shown_as: str = ""
 
 
 def context_chunks(passages: Sequence[Passage]) -> list[str | ContextChunk]:
@@ -37,7 +47,7 @@ def context_chunks(passages: Sequence[Passage]) -> list[str | ContextChunk]:
             score=score,
             metadata=plain(metadata) if metadata else {},
         )
-        for text, own_id, score, metadata in first.values()
+        for text, own_id, score, metadata, _ in first.values()
     ]
 
 

@@ -9,6 +9,7 @@ repeats what the assistant said. Nor is what a user asks or only supposes ("I th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from ragaliq.core.evaluator import identity_of
@@ -17,6 +18,8 @@ from ragaliq.core.test_case import ChunkId, RAGTestCase, Turn
 from ragaliq.evaluators.alignment import Ground
 from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.language.statements import statements
+
+_PARAGRAPH = re.compile(r"\S(?:.*\S)?(?:[^\S\n]*\n[^\S\n]*\S(?:.*\S)?)*")
 
 _SAYS = "The user says: "
 """Before a user's sentence, so that a judge knows whose "I" that is."""
@@ -33,10 +36,19 @@ def turns_of(case: RAGTestCase, policy: ScoringPolicy) -> Sequence[tuple[int, Tu
 
 
 def prompt_ground(case: RAGTestCase, policy: ScoringPolicy) -> Ground | None:
-    """The rest of the prompt, which holds what no retriever returned; None for nothing."""
-    if not policy.uses_prompt or not case.prompt_context.strip():
+    """The rest of the prompt, paragraph by paragraph; None for nothing.
+
+    In one piece, the words of a claim would be found anywhere in it.
+    """
+    paragraphs = list(_PARAGRAPH.finditer(case.prompt_context)) if policy.uses_prompt else []
+    if not paragraphs:
         return None
-    return Ground([case.prompt_context], source="prompt", ids=["prompt"])
+    return Ground(
+        [found[0] for found in paragraphs],
+        source="prompt",
+        ids=["prompt"] * len(paragraphs),
+        starts=[found.start() for found in paragraphs],
+    )
 
 
 def earlier_grounds(case: RAGTestCase, policy: ScoringPolicy) -> Iterator[Ground]:

@@ -115,7 +115,7 @@ class LangChainReader(Reader):
             metadata = value.metadata
             if not metadata:
                 # As `Passage(...)` does it, in half the time: every document of every step.
-                return tuple.__new__(Passage, (value.page_content, value.id, None, None))
+                return tuple.__new__(Passage, (value.page_content, value.id, None, None, ""))
             return Passage(value.page_content, value.id, score_in(metadata), dict(metadata))
         return super().passage(value)
 

@@ -127,10 +127,11 @@ def passages_of(nodes: Iterable[NodeWithScore | BaseNode]) -> list[Passage]:
         # The synthesizers put metadata before the text: claims made from it are in the context.
         text = node.get_content(metadata_mode=MetadataMode.LLM)
         if text.strip():
-            metadata = node.metadata
+            metadata, shown_as = node.metadata, ""
             if "sql_query" in metadata and "col_keys" in metadata:
-                text = _rows(text, metadata)
-            passages.append(Passage(text, node.node_id, getattr(node, "score", None), metadata))
+                text, shown_as = _rows(text, metadata), node.get_content(MetadataMode.NONE)
+            score = getattr(node, "score", None)
+            passages.append(Passage(text, node.node_id, score, metadata, shown_as))
     return passages
 
 

@@ -1,0 +1,169 @@
+"""The calls of models that led to an answer.
+
+The reply of a call is the answer, or a part of it, only if it stands in the run's output. The calls
+whose replies stand in that call's prompt led to the answer as well, and so on: drafts,
+sub-questions, agents as tools. Graders, routers and query writers did not: nobody was shown their
+replies.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from functools import cache
+from math import inf
+from typing import NamedTuple
+
+from ragaliq.capture.phrases import PhraseIndex, is_telling, normalize
+from ragaliq.capture.texts import Message
+
+# Letters that a short answer has at least if finding it in another text is to mean anything.
+_TELLING = 20
+# Share of an answer's runs of three words, or of a structured reply's words, that must be found.
+_TOUCHED_UP, _FILLED_IN = 0.5, 0.6
+_CITED = re.compile(r"\[\^?\d+[^\]]{0,20}\]|【[^】]*】")  # which applications add, or take away
+
+
+class Call(NamedTuple):
+    """One call of a model.
+
+    Attributes:
+        messages: Its prompt.
+        reply: What it said; None if it did not end well.
+        also: The texts in the arguments of tools it called: structured answers are given so.
+        began: Place of its beginning in the run's order of events.
+        ended: Place of its end there.
+        is_aside: Whether it works for a retriever; nobody reads its reply.
+        for_tool: What the tool that it works for said, which may pass its reply on.
+        to_answer: How many steps around it is one that returned the answer; infinite for none.
+    """
+
+    messages: Sequence[Message]
+    reply: str | None
+    also: Sequence[str] = ()
+    began: int = 0
+    ended: int = 0
+    is_aside: bool = False
+    for_tool: str = ""
+    to_answer: float = inf
+
+
+def without_citations(text: str) -> str:
+    """A text without numbered citations."""
+    return _CITED.sub(" ", text)
+
+
+def calls_behind(calls: Sequence[Call], answer: str, queries: Collection[str]) -> list[Call]:
+    """The calls that led to an answer: those that gave it, then those that they rest on.
+
+    Args:
+        calls: The run's calls, in the order of their beginnings.
+        answer: The answer.
+        queries: What retrievers were asked, normalized: a model's query that also stands in a
+            prompt tells nothing of what that model was shown.
+    """
+    answering = answering_calls(calls, answer)
+    replies: dict[str, list[Call]] = defaultdict(list)
+    for call in calls:
+        if call.reply and not call.is_aside and (reply := normalize(call.reply)) not in queries:
+            replies[reply].append(call)
+    index = PhraseIndex(reply for reply in replies if is_telling(reply))
+    inside = cache(index.inside)  # agents are shown a text again with each call
+    words = cache(normalize)
+    behind, todo, known = list[Call](), list(answering), set[int]()
+    while todo:
+        call = todo.pop(0)
+        if id(call) in known:
+            continue
+        known.add(id(call))
+        behind.append(call)
+        found: set[str] = set()
+        for message in call.messages:
+            texts = [words(text) for text in (*message.texts, *message.documents)]
+            for text in texts:
+                found.update(inside(text))
+                if text in replies and (
+                    message.role == "assistant"
+                    # A few letters are also what another tool says.
+                    or any(text == words(each.for_tool) for each in replies[text])
+                ):
+                    found.add(text)
+            if len(texts) > 1:
+                found.update(inside(words(message.text)))
+        todo += [each for reply in found for each in replies[reply] if each.ended <= call.began]
+    return behind
+
+
+def answering_calls(calls: Sequence[Call], answer: str) -> list[Call]:
+    """The calls whose replies are the answer, or make it up; none where no reply stands in it."""
+    answer = normalize(without_citations(answer))
+    if not answer:
+        return []
+    said = [
+        (call, [normalize(without_citations(text)) for text in (call.reply, *call.also)])
+        for call in calls
+        if call.reply is not None and not call.is_aside
+    ]
+    same = [call for call, texts in said if answer in texts]
+    # A field of a structured reply, or a reply with more around it.
+    padded = f" {answer} "
+    same = same or [call for call, texts in said if any(padded in f" {text} " for text in texts)]
+    if same:
+        # A grader's "yes" may be the answer's words as well.
+        return [min(reversed(same), key=lambda call: call.to_answer)]
+    return _parts(said, answer) or _touched_up(said, answer)
+
+
+def _parts(said: Sequence[tuple[Call, list[str]]], answer: str) -> list[Call]:
+    """The calls whose replies stand in the answer; of equal ones as many as stand there."""
+    telling = max(1, min(_TELLING, len(answer) // 2))
+    parts: defaultdict[str, list[Call]] = defaultdict(list)
+    for call, (reply, *_) in said:
+        if (len(reply) >= telling or is_telling(reply)) and f" {reply} " in f" {answer} ":
+            parts[reply].append(call)
+    whole = [
+        text
+        for text in parts
+        if not any(f" {text} " in f" {other} " for other in parts.keys() - {text})
+    ]
+    found = [call for text in whole for call in parts[text][-answer.count(text) :]]
+    return list({id(call): call for call in found}.values())
+
+
+def _touched_up(said: Sequence[tuple[Call, list[str]]], answer: str) -> list[Call]:
+    """The call whose reply was rewritten, or whose structured reply filled a template."""
+    grams, words = _grams(answer), set(answer.split())
+    best: tuple[float, Call] | None = None
+    for call, texts in sorted(said, key=lambda each: each[0].ended):
+        share = len(grams & _grams(" ".join(texts))) / len(grams) if grams else 0.0
+        if share < _TOUCHED_UP:
+            values = normalize(" ".join(_values(call))).split()
+            filled = sum(value in words for value in values) / len(values) if values else 0.0
+            share = _TOUCHED_UP * filled if filled >= _FILLED_IN else 0.0
+        if share and (best is None or share >= best[0]):
+            best = share, call
+    return [] if best is None else [best[1]]
+
+
+def _values(call: Call) -> list[str]:
+    """The values of a structured reply, without the names of its fields."""
+    reply = (call.reply or "").strip().removeprefix("```json").strip("`\n ")
+    values, todo = list(call.also), []
+    if reply[:1] in {"{", "["}:
+        with suppress(ValueError, RecursionError):
+            todo.append(json.loads(reply))
+    while todo:
+        held = todo.pop()
+        if isinstance(held, dict | list):
+            todo += held.values() if isinstance(held, dict) else held
+        elif held is not None and not isinstance(held, bool):
+            values.append(str(held))
+    return values
+
+
+def _grams(text: str) -> set[tuple[str, ...]]:
+    held = text.split()
+    return {tuple(held[i : i + 3]) for i in range(len(held) - 2)}

@@ -1,0 +1,409 @@
+"""The evidence of an answer: all that its model was shown, but for models' words and the question.
+
+No knowledge of a framework's steps is needed. Of the prompts that led to the answer
+(`ragaliq.capture.calls`), the assistant's messages go, and piece by piece what models of this run
+or conversation had said before, and the question. The rest is evidence:
+
+- Passages of retrievers, tools, states and inputs that stand there are chunks, with id, metadata
+  and score, in the order of their places. A passage that was cut is the part that was shown.
+- What a tool said in this turn is a chunk where no known passage stands in it.
+- All that is left is one text, with the passages in their places: what stands next to one, such
+  as a date or a price, belongs to it. Instructions are in it too, and support little.
+
+A run whose prompts hold instructions alone has no evidence: something must have been looked up,
+said by a tool, or put into the prompt by the application.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import NamedTuple
+
+from ragaliq.capture.calls import Call, calls_behind
+from ragaliq.capture.conversation import messages_before, turns_of_messages
+from ragaliq.capture.model_words import ModelWords
+from ragaliq.capture.phrases import (
+    MarkedText,
+    Owner,
+    PhraseIndex,
+    is_telling,
+    normalize,
+    says_something,
+)
+from ragaliq.core.passages import Passage
+from ragaliq.core.test_case import Turn
+
+# Share of a retrieved document that repeats models if it is theirs.
+_REPEATED = 0.8
+# Words that a text of the application has at least if it makes a prompt more than instructions.
+_LEAST_MATERIAL = 5
+# Words of the beginning, or of a sentence, of a passage that was cut.
+_LEAST_PART = 4
+# Documents that are looked for sentence by sentence; with more it takes long.
+_MOST_CUT = 200
+# Share of a document's words in a prompt that shows it written out otherwise.
+_REWRITTEN = 0.6
+_SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|\n+|(?<=[。！？])")
+_WORDS = re.compile(r"[^\W_]+")
+
+
+class FoundContext(NamedTuple):
+    """The context of an answer, and how it was found.
+
+    Attributes:
+        passages: In rank order.
+        source: Where it came from, such as `prompt`, `retriever` or `tool`.
+        missing: Why there is none.
+        history: The conversation before the question, where one was seen.
+        prompt: The rest of the prompts.
+        left_out: Passages that were found but not shown.
+        cut: What models had said before, which was cut out.
+    """
+
+    passages: Sequence[Passage]
+    source: str = ""
+    missing: str = ""
+    history: Sequence[Turn] = ()
+    prompt: str = ""
+    left_out: Sequence[Passage] = ()
+    cut: Sequence[str] = ()
+
+
+class Candidate(NamedTuple):
+    """A passage that may be a chunk of the context.
+
+    Attributes:
+        passage: The passage.
+        at: When it turned up, as a place in the run's order of events.
+        is_retrieved: Whether a retriever found it, rather than a tool or a step having made it.
+        is_all: Whether it is all that a tool said, in which documents may stand.
+    """
+
+    passage: Passage
+    at: int = 0
+    is_retrieved: bool = False
+    is_all: bool = False
+
+
+def context_in_prompts(
+    calls: Sequence[Call],
+    candidates: Sequence[Candidate],
+    question: str,
+    answer: str,
+    *,
+    queries: Iterable[str] = (),
+    conversation: Sequence[tuple[str, str]] = (),
+    texts: Iterable[str] = (),
+    is_conversation: bool = False,
+) -> FoundContext | None:
+    """The context of an answer, by what its model was shown.
+
+    Args:
+        calls: The run's calls of models, in the order of their beginnings.
+        candidates: Passages that may be chunks, in the order in which they turned up.
+        question: The user's question.
+        answer: The answer.
+        queries: What retrievers were asked.
+        conversation: What was said before the question, each with its role; the role is empty for
+            the text of a whole conversation.
+        texts: Texts of the application that were given to steps, or returned by them.
+        is_conversation: Whether messages before the question are earlier turns, not examples.
+
+    Returns:
+        None where that is not known: no call gave the answer, or its prompt is not to be seen. The
+        history is what stands in the answering prompt before the question.
+    """
+    asked = frozenset(map(normalize, queries))
+    behind = calls_behind(calls, answer, asked)
+    if not any(message.text.strip() for call in behind for message in call.messages):
+        return None
+    before = messages_before(behind[0].messages, question, is_prompt=True)
+    history = turns_of_messages(before)
+    if is_conversation:
+        conversation = [*conversation, *((turn.role, turn.text) for turn in history)]
+    search = _Search(calls, candidates, question, answer, asked, conversation)
+    search.read(sorted(behind, key=lambda call: call.began))
+    return search.found(history, texts)
+
+
+class _Document(NamedTuple):
+    """A candidate, and which of its words a model had said before it turned up."""
+
+    candidate: Candidate
+    said: MarkedText | None
+
+
+class _Place(NamedTuple):
+    """Where a passage was shown: the call, the message, the text, the word."""
+
+    call: int
+    message: int
+    text: int
+    word: int
+
+
+class _Shown(NamedTuple):
+    """A text of a prompt."""
+
+    text: MarkedText
+    place: _Place
+    is_tools: bool
+
+
+class _Search:
+    """One search for the context of an answer."""
+
+    def __init__(
+        self,
+        calls: Sequence[Call],
+        candidates: Sequence[Candidate],
+        question: str,
+        answer: str,
+        queries: frozenset[str],
+        conversation: Sequence[tuple[str, str]],
+    ) -> None:
+        self._normalize = cache(normalize)
+        self._question = self._normalize(question)
+        self._answer = self._normalize(answer)
+        past = [(role, self._normalize(text)) for role, text in conversation]
+        # When each text was first shown to a model: what models said before may be in it.
+        self._first_shown: dict[str, int] = {}
+        for call in calls:
+            for message in call.messages:
+                for text in (*message.texts, *message.documents):
+                    self._first_shown.setdefault(text, call.began)
+        self._models = ModelWords(
+            calls,
+            [(role, words) for role, words in past if words and words != self._question],
+            queries,
+            self._normalize,
+        )
+        self._models.learn(
+            [
+                *((self._normalize(text), at) for text, at in self._first_shown.items()),
+                *((self._normalize(c.passage.text), c.at) for c in candidates if c.is_retrieved),
+            ]
+        )
+        self._documents: dict[str, _Document] = {}
+        self._saw_reply = False
+        # A catalogue of questions may hold the user's own, with its answer.
+        self._asks_itself = False
+        # A tool may have given the answer itself.
+        self._is_given = False
+        self._cut: dict[str, None] = {}
+        self._take(candidates)
+        self._known = PhraseIndex([*self._documents, self._question])
+        for words, document in list(self._documents.items()):
+            if document.candidate.is_all and any(
+                each in self._documents and each != words for each in self._known.inside(words)
+            ):
+                del self._documents[words]
+        self._texts: list[_Shown] = []
+        self._found: dict[str, tuple[_Place, Passage]] = {}
+
+    def _take(self, candidates: Sequence[Candidate]) -> None:
+        """Keep each candidate that may be evidence, once, in its fullest form."""
+        rank: dict[str, tuple[bool, ...]] = {}
+        for candidate in candidates:
+            passage = candidate.passage
+            words = self._normalize(passage.shown_as or passage.text)
+            if candidate.is_all and words == self._answer:
+                # As another agent, whose model is not seen, would: that supports nothing.
+                self._is_given = True
+                continue
+            if not words or words == self._question:
+                self._asks_itself = self._asks_itself or bool(words)
+                continue
+            has = passage.id is not None, passage.score is not None, bool(passage.metadata)
+            before = self._documents.get(words)
+            if before is not None:
+                if has >= rank[words]:
+                    self._documents[words] = before._replace(
+                        candidate=candidate._replace(at=before.candidate.at)
+                    )
+                    rank[words] = has
+                continue
+            said = self._said_in(candidate)
+            if said is not None and not says_something(said.without(Owner.MODEL)):
+                self._saw_reply = True
+                self._cut.setdefault(passage.text)
+                continue
+            rank[words] = has
+            self._documents[words] = _Document(candidate, said)
+
+    def _said_in(self, candidate: Candidate) -> MarkedText | None:
+        """A passage with what models had said before it turned up; None for nothing."""
+        if self._models.is_empty:
+            return None
+        marked = MarkedText(candidate.passage.text)
+        self._models.mark(marked, candidate.at, is_found=True)
+        count = marked.owners.count(Owner.MODEL)
+        # A document that was looked for may hold a model's query, or say the same as a model.
+        if not count or (candidate.is_retrieved and count < _REPEATED * len(marked.owners)):
+            return None
+        if candidate.is_retrieved:
+            marked.mark(slice(0, len(marked.owners)), Owner.MODEL)
+        return marked
+
+    # What was shown
+
+    def read(self, calls: Sequence[Call]) -> None:
+        """Read the prompts that led to the answer, the earliest first."""
+        seen: set[str] = set()
+        for order, call in enumerate(calls):
+            turn = len(messages_before(call.messages, self._question, is_prompt=True))
+            for number, message in enumerate(call.messages):
+                is_tools = message.role == "tool"
+                if message.role in {"assistant", "note"} or (is_tools and number < turn):
+                    continue
+                for part, text in enumerate((*message.texts, *message.documents)):
+                    if text in seen:  # agents are shown a text again with each call
+                        continue
+                    seen.add(text)
+                    is_source = is_tools or text in message.documents
+                    shown = _Shown(MarkedText(text), _Place(order, number, part, 0), is_source)
+                    if shown.text.words:
+                        self._mark(shown, self._first_shown[text])
+                        self._texts.append(shown)
+        self._take_cut()
+
+    def _mark(self, shown: _Shown, at: int) -> None:
+        """Find out whose the words of a text are."""
+        text = shown.text
+        for words in self._known.inside(text.words):
+            for place in text.places(words) if words in self._documents else ():
+                # Neighbours share what overlaps.
+                if Owner.NOBODY in text.owners[place]:
+                    text.mark(place, Owner.DOCUMENT)
+                    self._note(words, shown, place)
+        for said in self._models.mark(text, at, is_found=shown.is_tools):
+            self._saw_reply = True
+            self._cut.setdefault(said)
+        if is_telling(self._question) or self._question == text.words:
+            for place in text.places(self._question):
+                if text.is_free(place):
+                    text.mark(place, Owner.QUESTION)
+
+    def _note(self, words: str, shown: _Shown, place: slice) -> None:
+        """Note where a document is shown, without what models had said in it."""
+        candidate, said = self._documents[words]
+        passage = candidate.passage
+        if said is not None:
+            passage = passage._replace(text=said.without(Owner.MODEL))
+            owners = shown.text.owners
+            for offset, owner in enumerate(said.owners):
+                if owner == Owner.MODEL:
+                    owners[place.start + offset] = Owner.MODEL
+            self._saw_reply = True
+        self._found.setdefault(words, (shown.place._replace(word=place.start), passage))
+
+    def _take_cut(self) -> None:
+        """Of the other documents the sentences, or the beginning, that are shown."""
+        missing = [words for words in self._documents if words not in self._found]
+        for words in missing[:_MOST_CUT]:
+            candidate, said = self._documents[words]
+            if said is not None:
+                continue
+            original, kept = candidate.passage.text, list[tuple[_Shown, slice, str]]()
+            sentences = [part for part in _SENTENCE_END.split(original) if part and part.strip()]
+            for sentence in sentences if len(sentences) > 1 else ():
+                if found := self._free_place(normalize(sentence)):
+                    kept.append((*found, sentence.strip()))
+            length = sum(len(part) for *_, part in kept)
+            if (beginning := self._beginning(original)) and len(beginning[2]) >= length:
+                kept = [beginning]
+            if kept:
+                for shown, place, _ in kept:
+                    shown.text.mark(place, Owner.DOCUMENT)
+                passage = candidate.passage._replace(text=" ".join(part for *_, part in kept))
+                first = min(shown.place._replace(word=place.start) for shown, place, _ in kept)
+                self._found[words] = first, passage
+
+    def _beginning(self, original: str) -> tuple[_Shown, slice, str] | None:
+        """The longest beginning of a passage that is shown, down to whole words."""
+        words = normalize(original).split()
+        if not self._free_place(" ".join(words[: 2 * _LEAST_PART])):
+            return None
+        # If a beginning is shown, every shorter one is.
+        ends = [match.end() for match in _WORDS.finditer(original)]
+        count = bisect_left(
+            ends, 1, key=lambda end: self._free_place(normalize(original[:end])) is None
+        )
+        cut = original[: ends[count - 1]] if count else ""
+        found = self._free_place(normalize(cut))
+        return (*found, cut) if found else None
+
+    def _free_place(self, words: str) -> tuple[_Shown, slice] | None:
+        """Where words stand that nobody owns; None for too few of them."""
+        if words.count(" ") < _LEAST_PART - 1 or not is_telling(words):
+            return None
+        places = (
+            (shown, place)
+            for shown in self._texts
+            for place in shown.text.places(words)
+            if shown.text.is_free(place)
+        )
+        return next(places, None)
+
+    # What it amounts to
+
+    def found(self, history: Sequence[Turn], texts: Iterable[str]) -> FoundContext:
+        """The context, once all prompts are read."""
+        rest: dict[str, None] = {}
+        for shown in self._texts:
+            text = shown.text
+            if shown.is_tools and Owner.DOCUMENT not in text.owners:
+                self._take_tools(shown)
+            elif any(map(says_something, text.unowned())):
+                asked = () if self._asks_itself else (Owner.QUESTION,)
+                rest.setdefault(text.without(Owner.MODEL, *asked))
+        # Passages that begin at one place: the longer before what it holds.
+        in_order = sorted(self._found.items(), key=lambda each: (each[1][0], -len(each[0])))
+        passages = [passage for _, (_, passage) in in_order]
+        left_out = [
+            document.candidate.passage
+            for words, document in self._documents.items()
+            if words not in self._found
+        ]
+        cut = tuple(self._cut)
+        if passages or self._has_material(rest, texts):
+            return FoundContext(passages, "prompt", "", history, "\n\n".join(rest), left_out, cut)
+        missing = "nothing_retrieved"
+        if self._documents or self._saw_reply:
+            missing = "not_in_prompt" if self._documents else "only_replies"
+        return FoundContext((), "prompt", missing, history, "", left_out, cut)
+
+    def _take_tools(self, shown: _Shown) -> None:
+        """Take what a tool said for a chunk, without what models had said in it."""
+        text = shown.text
+        said = text.text if not any(text.owners) else text.without(Owner.MODEL)
+        is_given = self._is_given and text.words == self._answer
+        if is_given or (Owner.MODEL in text.owners and not says_something(said)):
+            self._saw_reply = True
+        elif text.words:
+            self._found.setdefault(text.words, (shown.place, Passage(said)))
+
+    def _has_material(self, rest: Mapping[str, None], texts: Iterable[str]) -> bool:
+        """Whether the rest of the prompts is more than instructions."""
+        if not rest:
+            return False
+        shown = [f" {normalize(text)} " for text in rest]
+        for text in texts:
+            words = self._normalize(text)
+            if (
+                words.count(" ") >= _LEAST_MATERIAL - 1
+                and not self._models.said(words)
+                and words != self._question
+                and not (is_telling(self._question) and self._question in words)
+                and any(f" {words} " in each for each in shown)
+            ):
+                return True
+        held = {word for text in shown for word in text.split()}
+        return any(
+            sum(word in held for word in own) >= _REWRITTEN * len(own)
+            for words in self._documents
+            if len(own := {w for w in words.split() if len(w) > 3 or w.isdigit()}) > 3
+        )

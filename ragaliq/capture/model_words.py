@@ -1,0 +1,192 @@
+"""What the models of a run and its conversation said: words that are evidence nowhere.
+
+A reply may be passed on whole or in part, in a tool's JSON, in a sentence around it, as a document.
+Short replies are found whole. Of longer ones, runs of a few words are found that the model had not
+been shown before: what a model copies from a document stays the document's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from ragaliq.capture.calls import Call
+from ragaliq.capture.phrases import MarkedText, Owner, PhraseIndex, is_telling
+
+# Words of a run that is found, and of one in a script without spaces between words.
+_RUN, _SIGNS = 5, 12
+# Words that an argument of a tool has at least if it is cut out of what was found with it: shorter
+# ones are a document's words as well.
+_LONG_QUERY = 8
+
+
+class _Said(NamedTuple):
+    """What a model said: when, the text of the tool that it works for, whether it is a query."""
+
+    ended: int
+    for_tool: str = ""
+    is_query: bool = False
+
+
+class ModelWords:
+    """What models had said before a text turned up.
+
+    Args:
+        calls: The run's calls of models, in the order of their beginnings.
+        past: What was said before the question, normalized, each with its role.
+        queries: What retrievers were asked, normalized.
+        normalize: As in `phrases`.
+    """
+
+    def __init__(
+        self,
+        calls: Sequence[Call],
+        past: Iterable[tuple[str, str]],
+        queries: frozenset[str],
+        normalize: Callable[[str], str],
+    ) -> None:
+        self._past = {words: role for role, words in past}
+        self._replies: dict[str, list[_Said]] = {}
+        last = max((call.began for call in calls), default=0)
+        for call in calls:
+            if call.is_aside or call.reply is None or call.ended > last:
+                continue  # said to nobody's prompt
+            tool = normalize(call.for_tool)
+            reply = normalize(call.reply)
+            self._note(reply, _Said(call.ended, tool, is_query=reply in queries))
+            for text in call.also:
+                self._note(normalize(text), _Said(call.ended, is_query=True))
+        self._phrases = PhraseIndex(
+            words
+            for words in (*self._replies, *self._past)
+            if is_telling(words) and (words in self._past or not _is_long(words))
+        )
+        self._runs: dict[str, _Said] = {}
+
+    def _note(self, words: str, said: _Said) -> None:
+        if words:
+            self._replies.setdefault(words, []).append(said)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no model had said anything that could have been passed on."""
+        return not (self._replies or self._past)
+
+    def said(self, words: str) -> bool:
+        """Whether a model, or the conversation, said exactly this."""
+        return words in self._replies or words in self._past
+
+    def learn(self, texts: Iterable[tuple[str, int]]) -> None:
+        """Tell models' own words from those they were shown.
+
+        Args:
+            texts: What was shown or found, normalized, with when that was.
+        """
+        replies = [
+            (said.ended, words, said)
+            for words, each in self._replies.items()
+            if _is_long(words)
+            for said in each
+        ]
+        if not replies:
+            return
+        shown: set[str] = set()
+        # In order of time; what was shown at one moment goes first.
+        waiting = sorted(texts, key=lambda each: each[1], reverse=True)
+        for ended, words, said in sorted(replies, key=lambda each: each[0]):
+            while waiting and waiting[-1][1] <= ended:
+                text, _ = waiting.pop()
+                shown.update(run for run in _runs(text) if run not in self._runs)
+            for run in _runs(words):
+                if run not in shown:
+                    self._runs.setdefault(run, said)
+
+    def mark(self, text: MarkedText, at: int, *, is_found: bool) -> list[str]:
+        """Mark what models had said in a text; only words that nobody owns yet.
+
+        Args:
+            text: The text.
+            at: When it turned up.
+            is_found: Whether it was found, or said by a tool: what it was looked for with is short.
+
+        Returns:
+            What was marked, normalized.
+        """
+        marked: list[str] = []
+        if self.is_empty:
+            return marked
+        whole = [text.words] if self._is_passed_on(text.words, at) else []
+        for words in (*whole, *self._phrases.inside(text.words)):
+            if words in whole or self._is_said(words, text.words, at, is_found=is_found):
+                for place in text.places(words):
+                    if text.is_free(place):
+                        text.mark(place, Owner.MODEL)
+                        marked.append(words)
+        return marked + self._mark_runs(text, at, is_found=is_found)
+
+    def _mark_runs(self, text: MarkedText, at: int, *, is_found: bool) -> list[str]:
+        if not self._runs:
+            return []
+        split, marked, end = text.words.split(), list[str](), 0
+        for first, last in _places(split):
+            said = self._runs.get(" ".join(split[first:last]))
+            if said is None or said.ended > at:
+                continue
+            if said.is_query and is_found and not self._runs_on(split, first, at):
+                continue
+            for position in range(max(first, end), last):
+                if text.owners[position] == Owner.NOBODY:
+                    text.owners[position] = Owner.MODEL
+            if first > end or not marked:
+                marked.append(" ".join(split[first:last]))
+            else:
+                marked[-1] += "".join(f" {word}" for word in split[end:last])
+            end = last
+        return marked
+
+    def _runs_on(self, split: Sequence[str], first: int, at: int) -> bool:
+        """Whether a query stands there at length."""
+        held = split[max(0, first - _LONG_QUERY) : first + _LONG_QUERY]
+        runs = (self._runs.get(" ".join(held[a:b])) for a, b in _places(held))
+        return sum(said is not None and said.ended <= at for said in runs) > _LONG_QUERY - _RUN
+
+    def _is_passed_on(self, words: str, at: int) -> bool:
+        """Whether a text is a reply, be it of one word, that a tool or a step passes on."""
+        said = self._replies.get(words, ())
+        return any(
+            each.ended <= at
+            and (each.for_tool == words or (is_telling(words) and not each.is_query))
+            for each in said
+        ) and not (_is_long(words) and not any(run in self._runs for run in _runs(words)))
+
+    def _is_said(self, words: str, text: str, at: int, *, is_found: bool) -> bool:
+        if words in self._past:
+            # An earlier answer may be a document's sentence; a conversation that was remembered
+            # has both sides.
+            if not is_found:
+                return True
+            inside = (each for each in self._phrases.inside(text) if each in self._past)
+            sides = {self._past[each] for each in inside}
+            return self._past[words] == "assistant" and "user" in sides
+        return any(
+            said.ended <= at and not (said.is_query and is_found) for said in self._replies[words]
+        )
+
+
+def _is_long(words: str) -> bool:
+    return next(_runs(words), None) is not None
+
+
+def _runs(words: str) -> Iterator[str]:
+    split = words.split()
+    return (" ".join(split[first:last]) for first, last in _places(split))
+
+
+def _places(split: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """First and last place of each run of words; longer runs of single signs."""
+    for first in range(len(split) - _RUN + 1):
+        last = first + _RUN
+        if len(split[first]) == 1 and not split[first].isascii():
+            last = first + _SIGNS
+        if last <= len(split):
+            yield first, last

@@ -1,0 +1,197 @@
+"""Texts as words: where known texts occur in a text, and the text without some of them.
+
+White space, punctuation, markup, case and escapes make no difference. Each character of a script
+that puts no spaces between words counts as a word.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from enum import IntEnum
+from itertools import accumulate
+
+# Thai, Lao, Burmese, Khmer, kana, Han; the last two ranges are Han's compatibility forms.
+_UNSPACED = "\u0e01-\u0edf\u1000-\u109f\u1780-\u17ff\u3041-\u30fa\u30fc-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_WORD = re.compile(r"[^\W_]+")
+_WORD_OR_SIGN = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
+_SIGN = re.compile(rf"[{_UNSPACED}]")
+# A chunk of English takes a tenth of the time so.
+_ASCII = {code: chr(code).lower() if chr(code).isalnum() else " " for code in range(128)}
+_ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})|\\[nrt\"\\/]")
+_PLAIN = {"n": "\n", "r": "\r", "t": "\t"}
+_CLOSERS = frozenset(".!?。！？")
+
+# Labels, which tell only where a text comes from: addresses, tags, names of fields, numbers of a
+# list, scores.
+_LABEL = re.compile(
+    r"https?://\S+|<[^<>]*>|[\"']?[^\W\d][\w -]{0,40}[\"']?\s*[:=]"
+    r"|[\[(]\d{1,3}[\])]|^[ \t]*\d{1,3}[.)]\s|\b[01]?\.\d+\b",
+    re.MULTILINE,
+)
+_RUN = 4  # words by which a text is filed in an index
+_FEW = 16  # texts that are faster compared one by one
+
+
+class Owner(IntEnum):
+    """Origin of a word in a prompt."""
+
+    NOBODY = 0
+    DOCUMENT = 1
+    MODEL = 2
+    QUESTION = 3
+
+
+def normalize(text: str) -> str:
+    """The words of a text with a space between them, in lower case."""
+    return _words_of(_blanked(_readable(text)))
+
+
+def _words_of(text: str) -> str:
+    if text.isascii():
+        return " ".join(text.translate(_ASCII).split())
+    return " ".join([word.casefold() for word in _WORD_OR_SIGN.findall(text)])
+
+
+def _blanked(text: str) -> str:
+    """A text with spaces for its escapes, so that places stay."""
+    return _ESCAPED.sub(lambda match: " " * len(match[0]), text) if "\\" in text else text
+
+
+def is_telling(words: str) -> bool:
+    """Whether finding a normalized text elsewhere means that it was taken from there."""
+    count = words.count(" ") + 1
+    return count >= 3 and (len(words) >= 10 or (count >= 6 and not words.isascii()))
+
+
+def says_something(text: str) -> bool:
+    """Whether a text says more than where it is from: a number, or three words."""
+    said = normalize(_LABEL.sub(" ", text)).split()
+    return len(said) >= 3 or any(map(str.isdigit, "".join(said)))
+
+
+def _readable(text: str) -> str:
+    """A text without the escapes of JSON and HTML, as a model reads it."""
+    if "\\" in text and (text.lstrip()[:1] in {"{", "["} or '\\"' in text or "\\u" in text):
+        text = _ESCAPED.sub(
+            lambda match: (
+                chr(int(match[1], 16)) if match[1] else _PLAIN.get(match[0][1], match[0][1])
+            ),
+            text,
+        )
+        # Two escapes may be one letter.
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return html.unescape(text) if "&" in text else text
+
+
+class MarkedText:
+    """A text whose words have owners.
+
+    Attributes:
+        text: As a model reads it.
+        words: Normalized.
+        owners: The `Owner` of each word.
+    """
+
+    __slots__ = ("_padded", "_starts", "owners", "text", "words")
+
+    def __init__(self, text: str) -> None:
+        self.text = _readable(text)
+        self.words = _words_of(_blanked(self.text))
+        self._padded = f" {self.words} "
+        split = self.words.split()
+        self._starts = list(accumulate((len(word) + 1 for word in split), initial=0))
+        self.owners = bytearray(len(split))
+
+    def places(self, words: str) -> Iterator[slice]:
+        """Where normalized words occur, as slices of `owners`."""
+        sought, count = f" {words} ", words.count(" ") + 1
+        at = self._padded.find(sought)
+        while at >= 0:
+            first = bisect_left(self._starts, at)
+            yield slice(first, first + count)
+            at = self._padded.find(sought, at + 1)
+
+    def is_free(self, place: slice) -> bool:
+        """Whether the words of a place have no owner yet."""
+        return not any(self.owners[place])
+
+    def mark(self, place: slice, owner: Owner) -> None:
+        """Give the words of a place to an owner."""
+        self.owners[place] = bytes([owner]) * (place.stop - place.start)
+
+    def without(self, *owners: Owner) -> str:
+        """The text without the words of these owners."""
+        kept, begin = [], 0
+        for start, end in self._runs(frozenset(owners)):
+            kept.append(self.text[begin:start])
+            begin = end
+        return "".join([*kept, self.text[begin:]]).strip()
+
+    def unowned(self) -> list[str]:
+        """The pieces of the text that nobody owns."""
+        taken = frozenset(Owner) - {Owner.NOBODY}
+        ends = [(0, 0), *self._runs(taken), (len(self.text), len(self.text))]
+        return [self.text[a[1] : b[0]] for a, b in zip(ends, ends[1:], strict=False)]
+
+    def _runs(self, owners: frozenset[Owner]) -> Iterator[tuple[int, int]]:
+        """Places of uninterrupted words of these owners, in characters, with what closes them."""
+        start = end = -1
+        source = _blanked(self.text)
+        found = (_WORD if source.isascii() else _WORD_OR_SIGN).finditer(source)
+        for (first, last), owner in zip((m.span() for m in found), self.owners, strict=True):
+            if owner not in owners:
+                if start >= 0:
+                    yield start, self._closed(end)
+                    start = -1
+                continue
+            start, end = first if start < 0 else start, last
+        if start >= 0:
+            yield start, self._closed(end)
+
+    def _closed(self, end: int) -> int:
+        while self.text[end : end + 1] in _CLOSERS:
+            end += 1
+        return end
+
+
+class PhraseIndex:
+    """Index of word sequences: finds which known texts occur inside a given text.
+
+    Each is filed under the run of up to four words in it that the fewest have.
+
+    Args:
+        texts: Normalized.
+    """
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        distinct = dict.fromkeys(filter(None, texts))
+        self._few = list(distinct) if len(distinct) <= _FEW else None
+        if self._few is not None:
+            return
+        runs = {text: set(_word_runs(text.split())) for text in distinct}
+        counts = Counter(run for held in runs.values() for run in held)
+        self._filed: defaultdict[str, list[str]] = defaultdict(list)
+        for text, held in runs.items():
+            self._filed[min(held, key=lambda run: (counts[run], run))].append(text)
+
+    def inside(self, words: str) -> list[str]:
+        """The known texts that occur in a normalized text, the longest first."""
+        padded = f" {words} "
+        if self._few is not None:
+            found = [known for known in self._few if f" {known} " in padded]
+        else:
+            split = words.split()
+            runs = {run for size in range(1, _RUN + 1) for run in _word_runs(split, size)}
+            filed = (known for run in runs if run in self._filed for known in self._filed[run])
+            found = [known for known in filed if f" {known} " in padded]
+        return sorted(found, key=lambda known: (-len(known), known))
+
+
+def _word_runs(split: Sequence[str], size: int = _RUN) -> Iterator[str]:
+    """The runs of so many words in a text; the text itself where it has fewer."""
+    size = min(size, len(split))
+    return (" ".join(split[at : at + size]) for at in range(len(split) - size + 1))
