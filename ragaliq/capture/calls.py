@@ -17,7 +17,7 @@ from functools import cache
 from math import inf
 from typing import NamedTuple
 
-from ragaliq.capture.phrases import PhraseIndex, is_telling, normalize
+from ragaliq.capture.phrases import MarkedText, PhraseIndex, is_telling, normalize
 from ragaliq.capture.texts import Message
 
 # Letters that a short answer has at least if finding it in another text is to mean anything.
@@ -73,6 +73,18 @@ def calls_behind(calls: Sequence[Call], answer: str, queries: Collection[str]) -
     index = PhraseIndex(reply for reply in replies if is_telling(reply))
     inside = cache(index.inside)  # agents are shown a text again with each call
     words = cache(normalize)
+    short = [reply for reply in replies if not is_telling(reply) and not reply.isdigit()]
+
+    @cache
+    def alone(original: str) -> list[str]:
+        here = [reply for reply in short if f" {reply} " in f" {words(original)} "]
+        text = MarkedText(original) if here else None
+        return [
+            reply
+            for reply in here
+            if text is not None and any(map(text.stands_alone, text.places(reply)))
+        ]
+
     behind, todo, known = list[Call](), list(answering), set[int]()
     while todo:
         call = todo.pop(0)
@@ -83,8 +95,9 @@ def calls_behind(calls: Sequence[Call], answer: str, queries: Collection[str]) -
         found: set[str] = set()
         for message in call.messages:
             texts = [words(text) for text in (*message.texts, *message.documents)]
-            for text in texts:
+            for original, text in zip((*message.texts, *message.documents), texts, strict=True):
                 found.update(inside(text))
+                found.update(alone(original))
                 if text in replies and (
                     message.role == "assistant"
                     # A few letters are also what another tool says.

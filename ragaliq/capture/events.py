@@ -13,7 +13,7 @@ Passages: TypeAlias = Sequence[Passage]
 ByKey: TypeAlias = Mapping[Any, Passages]
 
 
-class Asked(NamedTuple):
+class ModelCalled(NamedTuple):
     """A model was called with these messages."""
 
     step: Step
@@ -106,7 +106,7 @@ class ConversationOutput(NamedTuple):
 
 
 Event: TypeAlias = (
-    Asked
+    ModelCalled
     | Replied
     | Searched
     | Retrieved

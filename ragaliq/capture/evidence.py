@@ -10,15 +10,15 @@ or conversation had said before, and the question. The rest is evidence:
 - All that is left is one text, with the passages in their places: what stands next to one, such
   as a date or a price, belongs to it. Instructions are in it too, and support little.
 
-A run whose prompts hold instructions alone has no evidence: something must have been looked up,
-said by a tool, or put into the prompt by the application.
+Where nothing is known to have been looked up, said by a tool or put into the prompt by the
+application, that text may be instructions alone: `missing` says so.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -31,6 +31,7 @@ from ragaliq.capture.phrases import (
     PhraseIndex,
     is_telling,
     normalize,
+    readable,
     says_something,
 )
 from ragaliq.core.passages import Passage
@@ -38,6 +39,8 @@ from ragaliq.core.test_case import Turn
 
 # Share of a retrieved document that repeats models if it is theirs.
 _REPEATED = 0.8
+# Words that a prompt without numbers has at least if it is kept though it may be instructions.
+_LEAST_PROMPT = 12
 # Words that a text of the application has at least if it makes a prompt more than instructions.
 _LEAST_MATERIAL = 5
 # Words of the beginning, or of a sentence, of a passage that was cut.
@@ -124,7 +127,13 @@ def context_in_prompts(
     history = turns_of_messages(before)
     if is_conversation:
         conversation = [*conversation, *((turn.role, turn.text) for turn in history)]
-    search = _Search(calls, candidates, question, answer, asked, conversation)
+    search = _Search(
+        calls,
+        candidates,
+        question=question,
+        queries=asked,
+        conversation=conversation,
+    )
     search.read(sorted(behind, key=lambda call: call.began))
     return search.found(history, texts)
 
@@ -160,14 +169,13 @@ class _Search:
         self,
         calls: Sequence[Call],
         candidates: Sequence[Candidate],
+        *,
         question: str,
-        answer: str,
         queries: frozenset[str],
         conversation: Sequence[tuple[str, str]],
     ) -> None:
         self._normalize = cache(normalize)
         self._question = self._normalize(question)
-        self._answer = self._normalize(answer)
         past = [(role, self._normalize(text)) for role, text in conversation]
         # When each text was first shown to a model: what models said before may be in it.
         self._first_shown: dict[str, int] = {}
@@ -191,8 +199,6 @@ class _Search:
         self._saw_reply = False
         # A catalogue of questions may hold the user's own, with its answer.
         self._asks_itself = False
-        # A tool may have given the answer itself.
-        self._is_given = False
         self._cut: dict[str, None] = {}
         self._take(candidates)
         self._known = PhraseIndex([*self._documents, self._question])
@@ -210,10 +216,6 @@ class _Search:
         for candidate in candidates:
             passage = candidate.passage
             words = self._normalize(passage.shown_as or passage.text)
-            if candidate.is_all and words == self._answer:
-                # As another agent, whose model is not seen, would: that supports nothing.
-                self._is_given = True
-                continue
             if not words or words == self._question:
                 self._asks_itself = self._asks_itself or bool(words)
                 continue
@@ -226,17 +228,22 @@ class _Search:
                     )
                     rank[words] = has
                 continue
-            said = self._said_in(candidate)
+            if candidate.is_all:
+                passage = passage._replace(text=readable(passage.text))
+            each = candidate._replace(passage=passage)
+            said = self._said_in(each)
+            if said is not None and each.is_all:
+                continue  # what is left of it is no passage of its own
             if said is not None and not says_something(said.without(Owner.MODEL)):
                 self._saw_reply = True
                 self._cut.setdefault(passage.text)
                 continue
             rank[words] = has
-            self._documents[words] = _Document(candidate, said)
+            self._documents[words] = _Document(each, said)
 
     def _said_in(self, candidate: Candidate) -> MarkedText | None:
         """A passage with what models had said before it turned up; None for nothing."""
-        if self._models.is_empty:
+        if self._models.is_empty or candidate.passage.shown_as:
             return None
         marked = MarkedText(candidate.passage.text)
         self._models.mark(marked, candidate.at, is_found=True)
@@ -259,6 +266,8 @@ class _Search:
                 is_tools = message.role == "tool"
                 if message.role in {"assistant", "note"} or (is_tools and number < turn):
                     continue
+                if len(message.texts) > 1 and self._normalize(message.text) == self._question:
+                    continue  # in several blocks
                 for part, text in enumerate((*message.texts, *message.documents)):
                     if text in seen:  # agents are shown a text again with each call
                         continue
@@ -355,9 +364,9 @@ class _Search:
         rest: dict[str, None] = {}
         for shown in self._texts:
             text = shown.text
-            if shown.is_tools and Owner.DOCUMENT not in text.owners:
-                self._take_tools(shown)
-            elif any(map(says_something, text.unowned())):
+            if shown.is_tools and Owner.DOCUMENT not in text.owners and self._take_tools(shown):
+                continue
+            if any(map(says_something, text.unowned())):
                 asked = () if self._asks_itself else (Owner.QUESTION,)
                 rest.setdefault(text.without(Owner.MODEL, *asked))
         # Passages that begin at one place: the longer before what it holds.
@@ -369,41 +378,42 @@ class _Search:
             if words not in self._found
         ]
         cut = tuple(self._cut)
-        if passages or self._has_material(rest, texts):
-            return FoundContext(passages, "prompt", "", history, "\n\n".join(rest), left_out, cut)
-        missing = "nothing_retrieved"
-        if self._documents or self._saw_reply:
-            missing = "not_in_prompt" if self._documents else "only_replies"
-        return FoundContext((), "prompt", missing, history, "", left_out, cut)
+        prompt, missing = "\n\n".join(rest), ""
+        material = [] if passages else self._material(prompt, texts)
+        if not passages and max(material, default=0) < _LEAST_MATERIAL:
+            missing = "nothing_retrieved"
+            if self._documents or self._saw_reply:
+                missing = "not_in_prompt" if self._documents else "only_replies"
+            is_short = len(prompt.split()) < _LEAST_PROMPT
+            if is_short and not material and not any(map(str.isdigit, prompt)):
+                prompt = ""
+        return FoundContext(passages, "prompt", missing, history, prompt, left_out, cut)
 
-    def _take_tools(self, shown: _Shown) -> None:
-        """Take what a tool said for a chunk, without what models had said in it."""
+    def _take_tools(self, shown: _Shown) -> bool:
+        """Take what a tool said for a chunk; False where models had said some of it."""
         text = shown.text
-        said = text.text if not any(text.owners) else text.without(Owner.MODEL)
-        is_given = self._is_given and text.words == self._answer
-        if is_given or (Owner.MODEL in text.owners and not says_something(said)):
-            self._saw_reply = True
-        elif text.words:
-            self._found.setdefault(text.words, (shown.place, Passage(said)))
-
-    def _has_material(self, rest: Mapping[str, None], texts: Iterable[str]) -> bool:
-        """Whether the rest of the prompts is more than instructions."""
-        if not rest:
+        if Owner.MODEL in text.owners:
             return False
-        shown = [f" {normalize(text)} " for text in rest]
+        self._found.setdefault(text.words, (shown.place, Passage(text.text)))
+        return True
+
+    def _material(self, prompt: str, texts: Iterable[str]) -> list[int]:
+        """The numbers of words of what the application is known to have put into the prompt."""
+        shown = f" {normalize(prompt)} "
+        held = set(shown.split())
+        found = []
         for text in texts:
             words = self._normalize(text)
             if (
-                words.count(" ") >= _LEAST_MATERIAL - 1
-                and not self._models.said(words)
+                words
+                and f" {words} " in shown
                 and words != self._question
+                and not self._models.said(words)
                 and not (is_telling(self._question) and self._question in words)
-                and any(f" {words} " in each for each in shown)
             ):
-                return True
-        held = {word for text in shown for word in text.split()}
-        return any(
-            sum(word in held for word in own) >= _REWRITTEN * len(own)
-            for words in self._documents
-            if len(own := {w for w in words.split() if len(w) > 3 or w.isdigit()}) > 3
-        )
+                found.append(words.count(" ") + 1)
+        for words in self._documents:  # written out otherwise
+            own = {word for word in words.split() if len(word) > 3 or word.isdigit()}
+            if len(own) > 3 and sum(word in held for word in own) >= _REWRITTEN * len(own):
+                found.append(len(own))
+        return found

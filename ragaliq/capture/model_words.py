@@ -18,6 +18,7 @@ _RUN, _SIGNS = 5, 12
 # Words that an argument of a tool has at least if it is cut out of what was found with it: shorter
 # ones are a document's words as well.
 _LONG_QUERY = 8
+_ASSISTANT = frozenset({"ai", "assistant", "model", "chatbot", "bot", "agent"})
 
 
 class _Said(NamedTuple):
@@ -61,6 +62,10 @@ class ModelWords:
             for words in (*self._replies, *self._past)
             if is_telling(words) and (words in self._past or not _is_long(words))
         )
+        # Of a word or two: they stand alone where they are passed on. Numbers are grades.
+        self._short = [
+            words for words in self._replies if not is_telling(words) and not words.isdigit()
+        ]
         self._runs: dict[str, _Said] = {}
 
     def _note(self, words: str, said: _Said) -> None:
@@ -122,6 +127,12 @@ class ModelWords:
                     if text.is_free(place):
                         text.mark(place, Owner.MODEL)
                         marked.append(words)
+        for words in self._short:
+            if any(said.ended <= at and not said.is_query for said in self._replies[words]):
+                for place in text.places(words):
+                    if text.is_free(place) and text.stands_alone(place):
+                        text.mark(place, Owner.MODEL)
+                        marked.append(words)
         return marked + self._mark_runs(text, at, is_found=is_found)
 
     def _mark_runs(self, text: MarkedText, at: int, *, is_found: bool) -> list[str]:
@@ -162,12 +173,14 @@ class ModelWords:
     def _is_said(self, words: str, text: str, at: int, *, is_found: bool) -> bool:
         if words in self._past:
             # An earlier answer may be a document's sentence; a conversation that was remembered
-            # has both sides.
+            # has both sides, or says whose words they are.
             if not is_found:
                 return True
+            if self._past[words] != "assistant":
+                return False
             inside = (each for each in self._phrases.inside(text) if each in self._past)
-            sides = {self._past[each] for each in inside}
-            return self._past[words] == "assistant" and "user" in sides
+            label = text[: text.find(words)].rstrip().rpartition(" ")[2]
+            return label in _ASSISTANT or "user" in {self._past[each] for each in inside}
         return any(
             said.ended <= at and not (said.is_query and is_found) for said in self._replies[words]
         )

@@ -12,10 +12,13 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
-from itertools import accumulate
+from itertools import accumulate, islice, pairwise
 
 # Thai, Lao, Burmese, Khmer, kana, Han; the last two ranges are Han's compatibility forms.
-_UNSPACED = "\u0e01-\u0edf\u1000-\u109f\u1780-\u17ff\u3041-\u30fa\u30fc-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_UNSPACED = (
+    "\u0e01-\u0edf\u1000-\u109f\u1780-\u17ff"
+    "\u3041-\u30fa\u30fc-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+)
 _WORD = re.compile(r"[^\W_]+")
 _WORD_OR_SIGN = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
 _SIGN = re.compile(rf"[{_UNSPACED}]")
@@ -24,6 +27,7 @@ _ASCII = {code: chr(code).lower() if chr(code).isalnum() else " " for code in ra
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})|\\[nrt\"\\/]")
 _PLAIN = {"n": "\n", "r": "\r", "t": "\t"}
 _CLOSERS = frozenset(".!?。！？")
+_OPENS, _ENDS = frozenset([*":：\n\"'>-|", ""]), frozenset([*"\n\"'<|", ""])
 
 # Labels, which tell only where a text comes from: addresses, tags, names of fields, numbers of a
 # list, scores.
@@ -47,7 +51,7 @@ class Owner(IntEnum):
 
 def normalize(text: str) -> str:
     """The words of a text with a space between them, in lower case."""
-    return _words_of(_blanked(_readable(text)))
+    return _words_of(_blanked(readable(text)))
 
 
 def _words_of(text: str) -> str:
@@ -73,7 +77,7 @@ def says_something(text: str) -> bool:
     return len(said) >= 3 or any(map(str.isdigit, "".join(said)))
 
 
-def _readable(text: str) -> str:
+def readable(text: str) -> str:
     """A text without the escapes of JSON and HTML, as a model reads it."""
     if "\\" in text and (text.lstrip()[:1] in {"{", "["} or '\\"' in text or "\\u" in text):
         text = _ESCAPED.sub(
@@ -99,7 +103,7 @@ class MarkedText:
     __slots__ = ("_padded", "_starts", "owners", "text", "words")
 
     def __init__(self, text: str) -> None:
-        self.text = _readable(text)
+        self.text = readable(text)
         self.words = _words_of(_blanked(self.text))
         self._padded = f" {self.words} "
         split = self.words.split()
@@ -114,6 +118,15 @@ class MarkedText:
             first = bisect_left(self._starts, at)
             yield slice(first, first + count)
             at = self._padded.find(sought, at + 1)
+
+    def stands_alone(self, place: slice) -> bool:
+        """Whether words are all of a line, of a value after a label, or of a quoted text."""
+        source = _blanked(self.text)
+        found = (_WORD if source.isascii() else _WORD_OR_SIGN).finditer(source)
+        spans = [match.span() for match in islice(found, place.start, place.stop)]
+        before = self.text[: spans[0][0]].rstrip(" \t*")[-1:]
+        after = self.text[self._closed(spans[-1][1]) :].lstrip(" \t*")[:1]
+        return before in _OPENS and after in _ENDS
 
     def is_free(self, place: slice) -> bool:
         """Whether the words of a place have no owner yet."""
@@ -135,7 +148,7 @@ class MarkedText:
         """The pieces of the text that nobody owns."""
         taken = frozenset(Owner) - {Owner.NOBODY}
         ends = [(0, 0), *self._runs(taken), (len(self.text), len(self.text))]
-        return [self.text[a[1] : b[0]] for a, b in zip(ends, ends[1:], strict=False)]
+        return [self.text[a[1] : b[0]] for a, b in pairwise(ends)]
 
     def _runs(self, owners: frozenset[Owner]) -> Iterator[tuple[int, int]]:
         """Places of uninterrupted words of these owners, in characters, with what closes them."""

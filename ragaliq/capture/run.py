@@ -2,7 +2,7 @@
 
 A translator tells a `RunLog` of each event as it comes; that only appends, so that the request
 waits for nothing and threads need no lock. The context is found where there is time: in the prompts
-that led to the answer (`ragaliq.capture.evidence`), and only where no prompt is to be seen by steps.
+that led to the answer (`ragaliq.capture.evidence`), and by steps only where none is to be seen.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from ragaliq.capture.calls import Call
 from ragaliq.capture.conversation import messages_before, turns_of_messages
 from ragaliq.capture.events import (
     Answering,
-    Asked,
     ByKey,
     CitedSources,
     ConversationOutput,
     Event,
     Failed,
+    ModelCalled,
     Passages,
     Replied,
     Reranked,
@@ -165,7 +165,7 @@ class RunLog:
 
     def asked(self, step: Step, messages: Sequence[Message]) -> None:
         """A model was called with these messages; a completion's prompt is one of the user's."""
-        self._events.append(Asked(step, messages))
+        self._events.append(ModelCalled(step, messages))
 
     def replied(self, step: Step, text: str, also: Sequence[str] = ()) -> None:
         """A model replied: its text, maybe empty, and the texts in the calls of tools it made."""
@@ -185,12 +185,6 @@ class RunLog:
         if passages:
             self._events.append(ConversationOutput(passages))
 
-    def adopt(self, other: RunLog, step: Step) -> None:
-        """What was taken for a run of its own turned out to be a part of this one's step."""
-        for below, parent in list(other.parents.items()):
-            self.parents[below] = step if parent is None else parent
-        self._events += other._events
-
     # What it amounts to
 
     @property
@@ -203,7 +197,7 @@ class RunLog:
         events = self._events[self._weighed_events :]
         self._weighed_events += len(events)
         for event in events:  # on the request path: as little as possible for each text
-            if isinstance(event, Asked):
+            if isinstance(event, ModelCalled):
                 for message in event.messages:
                     for text in message.texts + message.documents:
                         weighed[id(text)] = len(text)
@@ -224,7 +218,10 @@ class RunLog:
         """Whether documents were looked for or given to cite, or a tool was asked."""
         return any(
             isinstance(event, _SEARCHES)
-            or (isinstance(event, Asked) and any(message.documents for message in event.messages))
+            or (
+                isinstance(event, ModelCalled)
+                and any(message.documents for message in event.messages)
+            )
             for event in self._events
         )
 
@@ -312,7 +309,7 @@ class RunLog:
         found = seen or FoundContext((), missing="nothing_retrieved")
         if self.passages is not None:
             found = found._replace(passages=self.passages, source="application", missing="")
-        elif not found.passages and not found.prompt:
+        elif found.missing:
             # A step that is there to answer from documents shows them to its model, in any form.
             passages: Passages = [
                 passage
@@ -418,7 +415,7 @@ def _calls(events: Sequence[Event], parents: Mapping[Step, Step | None], answer:
     }
     calls: dict[Step, Call] = {}
     for at, event in enumerate(events):
-        if isinstance(event, Asked):
+        if isinstance(event, ModelCalled):
             around = list(_around(event.step, parents))
             calls[event.step] = Call(
                 event.messages,

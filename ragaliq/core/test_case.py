@@ -145,7 +145,8 @@ class CaseSources(BaseModel):
             step it was taken from: `given`, `retriever`, `tool`, `step`, `output`, `messages`,
             `prompt_variable`; `application` where that said so itself.
         answer: Such as `output.answer`.
-        no_context: Why there is no context: `nothing_retrieved`, `nothing_found`, `not_in_prompt`
+        no_context: Why nothing is known to have been retrieved and shown: `nothing_retrieved`,
+            `nothing_found`, `not_in_prompt`
             (the model that answered was shown none of what was found), `only_replies` (it was shown
             other models' words only).
         has_fetched_texts: Whether texts were fetched for chunks that a trace only names; telemetry

@@ -91,16 +91,14 @@ class ClaimCheck:
         return [claim for claim in self.claims if claim.verdict is not None]
 
 
-def has_context(case: RAGTestCase, policy: ScoringPolicy) -> bool:
-    """Whether a case has any context: its own, the rest of its prompt's, or an earlier turn's.
+def has_chunks(case: RAGTestCase, policy: ScoringPolicy) -> bool:
+    """Whether a case has any chunks, its own or an earlier turn's.
 
     Raises:
         DatasetError: It has none, and the policy calls that an error.
     """
-    if case.has_context or prompt_ground(case, policy) is not None:
-        return True
     earlier = (text for _, turn in turns_of(case, policy) for text in turn.context_texts)
-    if any(text.strip() for text in earlier):
+    if case.has_context or any(text.strip() for text in earlier):
         return True
     if policy.empty_context == "error":
         raise DatasetError(
@@ -108,6 +106,18 @@ def has_context(case: RAGTestCase, policy: ScoringPolicy) -> bool:
             "give it context or choose another policy"
         )
     return False
+
+
+def _nothing_to_score(
+    case: RAGTestCase, policy: ScoringPolicy, *, with_context: bool
+) -> Status | None:
+    if not case.response.strip():
+        return Status.EMPTY_ANSWER
+    if not with_context and policy.empty_context == "skip":
+        return Status.NO_CONTEXT
+    if policy.answer_refusal and is_refusal(case.response):
+        return Status.ANSWER_REFUSED
+    return None
 
 
 async def check_claims(
@@ -129,13 +139,9 @@ async def check_claims(
         JudgeError: The judge failed.
         DatasetError: The case has no context and the policy calls that an error.
     """
-    with_context, nothing = has_context(case, policy), None
-    if not case.response.strip():
-        nothing = Status.EMPTY_ANSWER
-    elif not with_context and policy.empty_context == "skip":
-        nothing = Status.NO_CONTEXT
-    elif policy.answer_refusal and is_refusal(case.response):
-        nothing = Status.ANSWER_REFUSED
+    with_chunks = has_chunks(case, policy)
+    with_context = with_chunks or prompt_ground(case, policy) is not None
+    nothing = _nothing_to_score(case, policy, with_context=with_context)
     if nothing:
         return ClaimCheck(case=case, status=nothing)
 
@@ -182,9 +188,14 @@ async def check_claims(
         )
     grounds = dict.fromkeys(range(len(claims)), ground) | elsewhere
     details = await claim_details(case.response, claims, verdicts, grounds, judge)
+    status = Status.SCORED if len(verdicts) == len(claims) else Status.PARTIAL
+    is_supported = any(claim.verdict == "SUPPORTED" for claim in details)
+    if not (with_chunks or is_supported) and policy.empty_context == "skip":
+        # Where nothing is known but a prompt, and it supports nothing, it is instructions alone.
+        status = Status.NO_CONTEXT if case.sources.no_context else status
     return ClaimCheck(
         case=case,
-        status=Status.SCORED if len(verdicts) == len(claims) else Status.PARTIAL,
+        status=status,
         claims=details,
         usage=spent.usage,
         context_parts=len(verifier.parts),

@@ -23,7 +23,7 @@ from ragaliq.evaluators.claims import (
     Verifier,
     check_claims,
     claim_details,
-    has_context,
+    has_chunks,
 )
 from ragaliq.evaluators.history import question_of
 from ragaliq.evaluators.registry import register_evaluator
@@ -330,7 +330,7 @@ class ContextEvaluator(Evaluator):
 
     async def measure(self, test_case: RAGTestCase, judge: LLMJudge) -> EvaluationResult:
         """Measure the context, if there is any."""
-        if has_context(test_case, self.policy):
+        if has_chunks(test_case, self.policy):
             return await self.measure_context(test_case, judge)
         skip = self.policy.empty_context == "skip"
         return self.result(

@@ -631,7 +631,7 @@ def _began(
     failed: Collection[str],
 ) -> None:
     if step.kind is Kind.RETRIEVER:
-        log.retrieving(step.index)
+        log.retrieving(step.index, step.inputs if isinstance(step.inputs, str) else "")
     elif step.kind is Kind.LLM:
         is_whole = step.span.scope.startswith(_INSTRUMENTATIONS)
         is_told = is_whole or any(m.text.strip() not in questions for m in prompt)

@@ -73,6 +73,7 @@ class Doors:
             self.assert_one_case(QUESTION, shape.texts, shape.answer)
         live, *_ = self.cases()
         cases = [(case.query, case.context_texts, case.response) for case in live]
+        assert all(shape.prompt in case.prompt_context for case in live)
         assert cases == ([] if shape.why_not else [(QUESTION, shape.texts, shape.answer)])
         assert self.monitor.stats().incomplete == ({shape.why_not: 1} if shape.why_not else {})
         assert not shape.ids or self.live[0].case.chunk_ids == shape.ids
@@ -91,5 +92,7 @@ class Doors:
 
 def as_bytes(case):
     """Everything of a case but how it is called and where it was found."""
-    held = case.model_dump(mode="json", exclude={"id", "tags", "metadata", "sources"})
+    # Spans show prompts in forms of their own.
+    labels = {"id", "tags", "metadata", "sources", "prompt_context"}
+    held = case.model_dump(mode="json", exclude=labels)
     return json.dumps(held).encode()

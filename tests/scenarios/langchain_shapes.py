@@ -80,6 +80,7 @@ class Shape(NamedTuple):
     """One application, and the case that it must give, or why there is none.
 
     Attributes:
+        prompt: Words that the rest of the prompt has.
         is_traced: Whether its spans show all of the case.
         ids: The ids of the documents, where the row is about them.
     """
@@ -89,6 +90,7 @@ class Shape(NamedTuple):
     texts: list[str] = REFUNDS
     answer: str = ANSWER
     why_not: str = ""
+    prompt: str = ""
     is_traced: bool = True
     ids: list[str] | None = None
 
@@ -555,7 +557,7 @@ def listing_task(held):
         look(given["question"]).result()
         return {"answer": model(AT_LENGTH).invoke("\n".join([*LONG, given["question"]])).text}
 
-    return Shape(lambda: answer, IN_STATE, LONG, is_traced=False)
+    return Shape(lambda: answer, IN_STATE, [], prompt="\n".join(LONG), is_traced=False)
 
 
 def told(said):
@@ -802,7 +804,7 @@ SHAPES = {
             calls=[calling("colleague", question="r"), calling("clock", city="Ulm")],
         ),
         ASK,
-        ["It is noon in Ulm."],
+        ["Refunds take five days.\n", "It is noon in Ulm."],
     ),
     # Legacy chains
     "RetrievalQA": Shape(
@@ -858,10 +860,6 @@ DOCUMENTS = [
 ]
 HITS = [*map(json.dumps, LISTS), *map(str, LISTS), *LISTS, *map(str, DOCUMENTS), *DOCUMENTS]
 # With what else the model was shown of each: the date, and an id of three words.
-AS_WRITTEN = [
-    "[Document(metadata={'at': datetime.date(2026, 1, 2)}, page_content='Refunds take five days.'",
-    "id='it\\'s \"h\"', metadata={}, page_content='Refunds are paid to the card.')]",
-]
 NO_LISTS = [
     '{"order": 4711, "status": "shipped on Monday", "items": ["desk lamp", "cable"]}',
     '{"days": 5, "rows": [[1, 2]]}',
@@ -999,18 +997,18 @@ def graph_and_documents():
 ODD = {
     "metadata behind the text": Shape(
         lambda: written(LAMPS, "{} Price: {price}"),
-        texts=["A dimmable desk lamp. Price: 40 EUR", "A floor lamp of brass. Price: 90 EUR"],
+        texts=["A dimmable desk lamp.", "A floor lamp of brass."],
+        prompt="A floor lamp of brass. Price: 90 EUR",
     ),
     "metadata before the text": Shape(
         lambda: written(LAMPS, "{price}: {}", "\n"),
-        texts=["40 EUR: A dimmable desk lamp.", "90 EUR: A floor lamp of brass."],
+        texts=["A dimmable desk lamp.", "A floor lamp of brass."],
+        prompt="40 EUR: A dimmable desk lamp.",
     ),
     "questions whose answers are metadata": Shape(
         lambda: written(FAQ, "Q: {}\nA: {answer}"),
-        texts=[
-            f"Q: {QUESTION}\nA: Five days after we got the parcel.",
-            "Q: Can I return gifts?\nA: Gifts give a voucher.",
-        ],
+        texts=["Can I return gifts?"],
+        prompt="A: Five days after we got the parcel.",
     ),
     "names of sources around the text": Shape(
         lambda: written(
@@ -1019,7 +1017,7 @@ ODD = {
     ),
     "facts beside documents": Shape(
         lambda: from_text(FixedRetriever() | graph_and_documents()),
-        texts=["Graph:\nACME refunds through Stripe.", *REFUNDS],
+        prompt="Graph:\nACME refunds through Stripe.",
     ),
     "a tool that adds a fact": Shape(
         lambda: told(f"{LINES}\n\n{FACT}"), ASK, [f"{LINES}\n\n{FACT}"]
@@ -1027,7 +1025,7 @@ ODD = {
     "a tool that searches and adds a fact": Shape(
         lambda: told(RunnableLambda(lambda _: f"{joined(FixedRetriever().invoke(''))}\n\n{FACT}")),
         ASK,
-        [*REFUNDS, FACT],
+        prompt=FACT,
     ),
     "prices beside a tool's hits": Shape(
         lambda: told(
@@ -1038,9 +1036,10 @@ ODD = {
         ),
         ASK,
         [
-            '[{"title": "Aurora", "content": "A dimmable desk lamp.", "price": "40 EUR"',
-            '"title": "Boreas", "content": "A floor lamp of brass.", "price": "90 EUR"}]',
+            "A dimmable desk lamp.",
+            "A floor lamp of brass.",
         ],
+        prompt='"price": "90 EUR"',
         is_traced=False,  # the hits of spans come in too many forms
     ),
     "a history that a step loads": Shape(with_loaded_history, texts=[]),
@@ -1048,7 +1047,10 @@ ODD = {
         lambda: graph(search_again, answer_query, state=SearchState), {"question": QUESTION}
     ),
     "a database's result": Shape(
-        lambda: graph(ask_database, answer_rows, state=SearchState), {"question": QUESTION}, [ROWS]
+        lambda: graph(ask_database, answer_rows, state=SearchState),
+        {"question": QUESTION},
+        [],
+        prompt=ROWS,
     ),
     "a model's own thought": Shape(
         lambda: agent(
@@ -1067,7 +1069,7 @@ ODD = {
             calls=[calling("rated", query="x"), calling("count", since="Monday")],
         ),
         ASK,
-        REFUNDS[:1],
+        [REFUNDS[0], "5"],
     ),
     "a tool's text that middleware cleared": Shape(cleared, ASK),
     "what a model said beside what was parsed": Shape(lambda: structured(include_raw=True)),
@@ -1117,7 +1119,7 @@ ODD = {
             # Spans hold documents as they are written, without their metadata.
             lambda said=said: told(said),
             ASK,
-            AS_WRITTEN if "datetime" in str(said) else REFUNDS,
+            prompt="datetime" if "datetime" in str(said) else "",
             is_traced="page_content=" not in str(said),
         )
         for place, said in enumerate(HITS)

@@ -129,7 +129,8 @@ def passages_of(nodes: Iterable[NodeWithScore | BaseNode]) -> list[Passage]:
         if text.strip():
             metadata, shown_as = node.metadata, ""
             if "sql_query" in metadata and "col_keys" in metadata:
-                text, shown_as = _rows(text, metadata), node.get_content(MetadataMode.NONE)
+                shown_as = node.get_content(metadata_mode=MetadataMode.NONE)
+                text = _rows(text, metadata)
             score = getattr(node, "score", None)
             passages.append(Passage(text, node.node_id, score, metadata, shown_as))
     return passages

@@ -1,4 +1,4 @@
-"""The context of an answer is what the model that wrote it was shown."""
+"""The evidence of an answer is what its model was shown, but for models' words and the question."""
 
 import copy
 import json
@@ -110,14 +110,15 @@ def test_the_overlap_with_a_shown_piece_does_not_make_another_piece_shown():
     assert Run().retrieve(SHIPPING, other).ask(prompt(SHIPPING)).context() == [SHIPPING]
 
 
-def test_fields_written_out_one_by_one_are_found():
+def test_a_document_that_was_written_out_otherwise_is_evidence_with_the_rest_of_the_prompt():
     row = Passage(
         "name: Refund desk, phone: 0731 5550, hours: nine to five on weekdays, floor: two, in: Ulm"
     )
-    table = user("| hours | nine to five on weekdays |", "| phone | 0731 5550 |", "| floor | two |")
-    assert Run().retrieve(row).ask(table).find().missing == "not_in_prompt"
-    table = user("Refund desk, phone 0731 5550, hours nine to five on weekdays; floor two, in Ulm")
-    assert Run().retrieve(row).ask(table).context() == [row]
+    table = "| hours | nine to five on weekdays |\n| phone | 0731 5550 |\n| floor | two |"
+    found = Run().retrieve(row).ask(user(table)).find()
+    assert (found.passages, found.prompt, found.missing) == ([], table, "")
+    found = Run().retrieve(row).ask(user("Say what you know of Ulm.")).find()
+    assert (found.passages, found.missing) == ([], "not_in_prompt")
 
 
 @pytest.mark.parametrize("others", [0, 20])
@@ -203,11 +204,9 @@ def test_a_tool_that_repeats_a_models_reply_leads_to_what_that_model_was_shown()
     assert (run.context(), run.find().missing) == ([], "only_replies")
 
 
-def test_a_tool_that_gave_the_answer_itself_is_no_evidence_and_a_document_is():
-    assert Run().tool(ANSWER).ask(user(QUESTION), tool(ANSWER)).context() == []
-    document = Passage(ANSWER, "a1")
-    run = Run().retrieve(document).ask(user(QUESTION), tool(ANSWER))
-    assert run.context() == [document]
+def test_what_a_tool_said_is_evidence_though_the_model_repeats_it():
+    run = Run().tool(ANSWER).ask(user(QUESTION), tool(ANSWER))
+    assert run.context() == [Passage(ANSWER)]
 
 
 def test_what_the_assistant_said_is_no_evidence():
@@ -223,12 +222,12 @@ def test_a_part_of_what_a_model_wrote_is_no_evidence_and_one_found_before_is():
     ):
         run = Run().ask(user("Plan."), reply=reply, also=also)
         run.log.said("step", note, "notes")
-        run.ask(user(f"{note} {QUESTION}"))
-        assert run.context() == []
+        found = run.ask(user(f"{note} {QUESTION}")).find()
+        assert (found.passages, found.prompt) == ([], "")
     run = Run()
     run.log.said("step", REFUNDS.text, "notes")
-    run.ask(user("Plan."), reply=f"Use this: {REFUNDS.text}").ask(prompt(REFUNDS))
-    assert [passage.text for passage in run.context()] == [REFUNDS.text]
+    run.ask(prompt(REFUNDS), reply=f"Plan: {REFUNDS.text}").ask(prompt(REFUNDS, CARDS))
+    assert REFUNDS.text in run.find().prompt
 
 
 def test_models_below_a_retriever_answer_nobody():
@@ -240,27 +239,34 @@ def test_models_below_a_retriever_answer_nobody():
     assert run.ask(prompt(REFUNDS)).context() == [REFUNDS]
 
 
-def test_a_text_under_a_usual_key_counts_and_others_only_where_nothing_else_is():
+def test_texts_of_the_application_are_evidence_with_the_rest_of_the_prompt():
     web = "The web says that refunds are quick in most of the cases."
     run = Run().retrieve(REFUNDS)
-    run.log.said("step", f"{REFUNDS.text} ", "context")
-    run.log.said("step", web, "docs")
-    run.log.said("step", "Something else of that kind stands in the notes.", "notes")
-    asked = system(REFUNDS.text, web, "Something else of that kind stands in the notes.")
-    assert run.ask(asked, user(QUESTION)).context() == [REFUNDS, Passage(web)]
+    run.log.said("step", web, "notes")
+    found = run.ask(system(f"{REFUNDS.text}\n{web}"), user(QUESTION)).find()
+    assert (found.passages, found.prompt) == ([REFUNDS], f"{REFUNDS.text}\n{web}")
     run = Run()
     run.log.said("step", web)
+    found = run.ask(system(web), user(QUESTION)).find()
+    assert (found.passages, found.prompt, found.missing) == ([], web, "")
+    run = Run()
+    run.log.said("step", web, "context")
     assert run.ask(system(web), user(QUESTION)).context() == [Passage(web)]
+
+
+def test_a_prompt_of_which_nothing_is_known_is_kept_where_it_may_say_something():
+    system_prompt = "You answer for the town hall. Room 12 registers dogs."
+    found = Run().ask(system(system_prompt), user(QUESTION)).find()
+    assert (found.prompt, found.missing) == (system_prompt, "nothing_retrieved")
+    assert Run().ask(system("Answer kindly."), user(QUESTION)).find().prompt == ""
 
 
 def test_neither_the_question_nor_a_whole_prompt_is_context():
     run = Run()
     run.log.said("step", f"Please answer kindly: {QUESTION}")
     run.log.said("step", QUESTION, "context")
-    assert (run.ask(user(f"Please answer kindly: {QUESTION}")).context(), run.find().missing) == (
-        [],
-        "not_in_prompt",
-    )
+    found = run.ask(user(f"Please answer kindly: {QUESTION}")).find()
+    assert (found.passages, found.prompt, found.missing) == ([], "", "nothing_retrieved")
 
 
 def test_why_there_is_no_context():
@@ -298,28 +304,6 @@ def test_passages_handed_to_an_answering_step_count_where_its_prompt_shows_nothi
         "",
     )
     assert Run().retrieve(REFUNDS).ask(prompt(REFUNDS)).find().source == "prompt"
-
-
-@pytest.mark.parametrize(
-    ("key", "is_evidence"),
-    [("text", True), ("output", True), ("docs", True), ("answer", False), ("history", False)],
-)
-def test_a_text_that_a_step_found_is_evidence_also_where_a_prompt_calls_it_text(key, is_evidence):
-    run = Run()
-    run.log.said("search", REFUNDS.text)
-    run.log.said("inputs", REFUNDS.text, key)
-    run.ask(prompt(REFUNDS))
-    found = [passage.text for passage in run.context()]
-    assert found == ([REFUNDS.text] if is_evidence else [])
-
-
-def test_a_run_that_turns_out_to_be_a_part_of_another_is_read_with_it():
-    inner = Run().retrieve(REFUNDS).ask(prompt(REFUNDS), reply="Refunds take five days, it says.")
-    inner.log.parents = {("inner", step): None for step in inner.log.parents}
-    outer = Run()
-    outer.log.adopt(inner.log, "root")
-    outer.ask(user(QUESTION), tool("Refunds take five days, it says."))
-    assert outer.context() == [REFUNDS]
 
 
 @pytest.mark.parametrize(
@@ -392,46 +376,40 @@ def test_a_document_is_shown_once_however_often_it_stands_there():
     assert run.context() == [parent, REFUNDS]
 
 
-def test_what_is_said_of_a_document_is_not_said_of_its_neighbour():
+@pytest.mark.parametrize(
+    "form",
+    ["{}\nPrice: {} EUR", "| {} | {} EUR |", "Price: {1} EUR\n{0}", '{{"text": "{}", "eur": {}}}'],
+)
+def test_what_stands_next_to_a_document_is_evidence_in_its_place(form):
     red, blue = LAMPS[:2]
-    head = "Here are the 2 lamps that we found:"
-    texts = [
-        f"{head}\n{priced(red, blue, between=chr(10))}",
-        f"{head}\n" + priced(red, blue, form="{}\nPrice: {} EUR", between="\n"),
-        f"{head}\n\n" + priced(red, blue, form="{}\nPrice: {} EUR", between="\n"),
-        "| name of the product | price |\n|---|---|\n"
-        + priced(red, blue, form="| {} | {} EUR |\n"),
-        priced(red, blue, form="Price: {1} EUR\n{0}", between="\n"),
-        json.dumps(
-            {
-                p.id: {"name": "a fine lamp", "text": p.text, "price": f"{at} EUR"}
-                for at, p in enumerate((red, blue), 40)
-            }
-        ),
-    ]
-    for text in texts:
-        of_red, of_blue = (said for _, said in around(text, red, blue))
-        assert ("40 EUR" in of_red, "41 EUR" in of_red) == (True, False), text
-        assert ("40 EUR" in of_blue, "41 EUR" in of_blue) == (False, True), text
+    said = "Here are the 2 lamps:\n" + priced(red, blue, form=form, between="\n")
+    found = Run().retrieve(red, blue).ask(user(QUESTION), tool(said)).find()
+    assert (found.passages, found.prompt) == ([red, blue], said)
 
 
-def test_a_document_keeps_its_letters_and_its_id_with_what_is_said_around_it():
+def test_a_document_keeps_its_letters_where_a_tool_escapes_them():
     first, last = Passage('One "line".\nZwölf Äpfel und 😀 dazu.', "1"), LAMPS[0]
     said = json.dumps([{"text": p.text, "price": f"{at} €"} for at, p in enumerate((first, last))])
-    (own, text), (other, _) = around(said, first, last)
-    assert (own, other, first.text in text, "0 €" in text) == ("1", "red", True, True)
-    # Written in a way that is not understood: as without what is around it.
+    found = Run().retrieve(first, last).ask(user(QUESTION), tool(said)).find()
+    assert found.passages == [first, last]
+    assert f'"{first.text}", "price": "0 €"' in found.prompt
     for odd in ("Fish &amp; chips are sold here.", "İstanbul is where refunds are paid."):
         first = Passage(odd, "1")
         assert [own for own, _ in around(priced(first, last), first, last)] == ["1", "red"]
 
 
-def test_a_reply_that_tells_something_is_followed_though_it_ends_with_a_question():
-    report = "It takes five days, says the handbook. Shall I look for the card too?"
-    queries = "Search for these.\n1. How long do refunds of parcels take?\n2. Who is paid?"
-    for reply, context in ((report, [REFUNDS]), (queries[18:], []), (report[39:], [])):
-        run = Run().retrieve(REFUNDS).ask(prompt(REFUNDS), reply=reply)
-        assert run.ask(user(QUESTION), said(reply), system("Go on.")).context() == context
+def test_a_drafts_words_are_cut_out_piece_by_piece():
+    note = "Refunds take nine days for members, as far as I can tell from here."
+    run = Run().ask(prompt(CARDS), reply=note)
+    for said, left in (
+        (json.dumps({"answer": note, "sources": ["Bring the parcel's number."]}), "Bring the"),
+        (f"The expert says: {note} It was asked on 3 May.", "asked on 3 May"),
+        (f"{note[:38]} ... Asked on 3 May.", "Asked on 3 May"),
+    ):
+        found = run.ask(user(QUESTION), tool(said)).find()
+        assert "nine days" not in found.prompt + "".join(p.text for p in found.passages)
+        assert "nine days" in "".join(found.cut)
+        assert left in found.prompt
 
 
 def test_what_a_tool_said_stays_evidence_where_a_model_hands_it_to_the_next():
