@@ -1,7 +1,8 @@
 """Prints how captured cases compare with the truth: `make runs`, with ARGS=NAME for some.
 
 Precision and recall of the evidence, right questions and answers, inventions scored supported, in
-total and by shape; then every application that is wrong, and why.
+total and by shape; then every application that is wrong, and why. `--door spans` reads the spans of
+OpenInference's instrumentation in the handler's place.
 """
 
 import argparse
@@ -44,10 +45,10 @@ class Figures:
         return f"{name:32} {len(self._all):4}  {'  '.join(shown)}"
 
 
-def compare_all(framework, name=""):
+def compare_all(framework, name="", door="handler"):
     """Run the applications of a framework, those whose name or shape has `name` in it."""
     return [
-        compare(application, observe(application))
+        compare(application, observe(application, door))
         for application in applications(framework).values()
         if name in application.name or name in application.shape
     ]
@@ -72,11 +73,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("name", nargs="?", default="", help="part of a name or shape")
     parser.add_argument("--framework", choices=FRAMEWORKS, action="append")
+    parser.add_argument("--door", choices=["handler", "spans"], default="handler")
     parser.add_argument("--quiet", action="store_true", help="figures only")
     options = parser.parse_args()
     logging.disable(logging.WARNING)
     for framework in options.framework or FRAMEWORKS:
-        if comparisons := compare_all(framework, options.name):
+        if comparisons := compare_all(framework, options.name, options.door):
             report(framework, comparisons, options.quiet)
 
 

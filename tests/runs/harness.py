@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ragaliq import Monitor, RAGTestCase, evaluate
+from ragaliq import Monitor, RagaliqSpanProcessor, RAGTestCase, evaluate
 from ragaliq.testing import ScriptedJudge
 
 FOLDER = Path(__file__).parent
@@ -148,18 +148,15 @@ def contains(text, part):
 # --- running --------------------------------------------------------------------------------------
 
 
-def observe(application):
-    """Run an application under the handler of its framework."""
-    results = []
+def observe(application, door="handler"):
+    """Run an application under the handler of its framework, or where its spans are read."""
+    results, follow = [], _spans if door == "spans" else _FOLLOWED[application.framework]
     monitor = Monitor(judge=ScriptedJudge(), on_result=results.append)
     try:
-        with (
-            warnings.catch_warnings(),
-            _FOLLOWED[application.framework](monitor, application) as given,
-        ):
+        with warnings.catch_warnings(), follow(monitor, application) as given:
             warnings.simplefilter("ignore")  # old ways that people still use
             call(application.run, *given)
-            assert monitor.flush(60)
+        assert monitor.flush(60)
         stats = monitor.stats()
     finally:
         monitor.close(5)
@@ -168,6 +165,26 @@ def observe(application):
     return Observed(
         [_case(result.case) for result in ended], {k: v for k, v in reasons.items() if v}
     )
+
+
+@contextmanager
+def _spans(monitor, application):
+    from openinference.instrumentation.langchain import LangChainInstrumentor
+    from openinference.instrumentation.llama_index import LlamaIndexInstrumentor
+    from opentelemetry.sdk.trace import TracerProvider
+
+    provider, processor = TracerProvider(), RagaliqSpanProcessor(monitor)
+    provider.add_span_processor(processor)
+    is_langchain = application.framework == "langchain"
+    instrumentor = LangChainInstrumentor() if is_langchain else LlamaIndexInstrumentor()
+    instrumentor.instrument(tracer_provider=provider, skip_dep_check=True)
+    try:
+        yield ({},) if is_langchain else ()
+    finally:
+        instrumentor.uninstrument()
+        processor.force_flush()
+        provider.shutdown()
+    assert processor.errors == 0, f"{application.name}: a span could not be handled"
 
 
 def call(run, *given):
