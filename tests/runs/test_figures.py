@@ -7,14 +7,14 @@ from figures import Figures, compare_all
 THRESHOLDS = {
     ("langchain", "handler"): {
         "recall": 0.76,
-        "precision": 0.99,
+        "precision": 0.98,
         "question": 0.94,
         "answer": 0.93,
         "invented": 0,
     },
     ("langchain", "spans"): {
         "recall": 0.73,
-        "precision": 0.99,
+        "precision": 0.98,
         "question": 0.93,
         "answer": 0.92,
         "invented": 0,
@@ -28,11 +28,11 @@ THRESHOLDS = {
     },
     # Where an engine streams, its spans may end before or after the answer is read.
     ("llama_index", "spans"): {
-        "recall": 0.82,
+        "recall": 0.7,
         "precision": 0.96,
-        "question": 0.88,
-        "answer": 0.9,
-        "invented": 1,
+        "question": 0.75,
+        "answer": 0.77,
+        "invented": 2,
     },
 }
 
