@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from ragaliq.capture.texts import Message
-from ragaliq.core.passages import Passage
+from ragaliq.core.passages import Passage, plain
 
 Step: TypeAlias = Hashable
 Passages: TypeAlias = Sequence[Passage]
@@ -120,3 +120,85 @@ Event: TypeAlias = (
     | CitedSources
     | ConversationOutput
 )
+
+
+# Plain data, which JSON carries to another process
+
+
+def write_event(event: Event, steps: Mapping[Step, int]) -> list[Any]:
+    """An event as plain data; steps become their numbers."""
+    written: list[Any] = [type(event).__name__]
+    for name, value in event._asdict().items():
+        if name == "step":
+            written.append(steps.get(value, -1))
+        elif name == "messages":
+            written.append([write_message(message) for message in value])
+        elif name in {"passages", "given"}:
+            written.append(None if value is None else write_passages(value))
+        elif name == "by_key":
+            written.append(value and [[str(k), write_passages(held)] for k, held in value.items()])
+        elif name == "also":
+            written.append([*value])
+        else:
+            written.append(value if isinstance(value, str) else str(value))
+    return written
+
+
+def read_event(written: Sequence[Any]) -> Event:
+    """The event that `write_event` wrote."""
+    kind = _KINDS[written[0]]
+    values: list[Any] = []
+    for name, value in zip(kind._fields, written[1:], strict=True):
+        if name == "messages":
+            values.append([read_message(message) for message in value])
+        elif name in {"passages", "given"}:
+            values.append(None if value is None else read_passages(value))
+        elif name == "by_key":
+            values.append(value and {key: read_passages(held) for key, held in value})
+        else:
+            values.append(value)
+    return cast("Event", kind(*values))
+
+
+def write_message(message: Message) -> list[Any]:
+    """A message as plain data, without what a tool kept."""
+    return [message.role, [*message.texts], message.is_call, [*message.documents]]
+
+
+def read_message(written: Sequence[Any]) -> Message:
+    """The message that `write_message` wrote."""
+    role, texts, is_call, documents = written
+    return Message(role, tuple(texts), is_call, documents=tuple(documents))
+
+
+def write_passages(passages: Passages) -> list[list[Any]]:
+    """Passages as plain data."""
+    return [
+        [text, own_id, score, plain(metadata) if metadata else None, shown_as]
+        for text, own_id, score, metadata, shown_as in passages
+    ]
+
+
+def read_passages(written: Sequence[Sequence[Any]]) -> list[Passage]:
+    """The passages that `write_passages` wrote."""
+    return [Passage(*each) for each in written]
+
+
+_KINDS: dict[str, Any] = {
+    kind.__name__: kind
+    for kind in (
+        ModelCalled,
+        Replied,
+        Searched,
+        Retrieved,
+        Reranked,
+        ToolReturned,
+        StepGiven,
+        StepReturned,
+        TextPassed,
+        Answering,
+        Failed,
+        CitedSources,
+        ConversationOutput,
+    )
+}

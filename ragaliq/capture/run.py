@@ -35,6 +35,12 @@ from ragaliq.capture.events import (
     StepReturned,
     TextPassed,
     ToolReturned,
+    read_event,
+    read_message,
+    read_passages,
+    write_event,
+    write_message,
+    write_passages,
 )
 from ragaliq.capture.evidence import Candidate, FoundContext, context_in_prompts
 from ragaliq.capture.phrases import normalize
@@ -47,7 +53,7 @@ from ragaliq.capture.texts import (
     Message,
     Reader,
 )
-from ragaliq.core.citations import citations_in
+from ragaliq.core.citations import Citation, citations_in
 from ragaliq.core.passages import Passage, context_chunks, plain
 from ragaliq.core.test_case import CaseSources, RAGTestCase, Turn
 
@@ -59,6 +65,16 @@ _SEARCHES = (Retrieved, Searched, Reranked, ToolReturned, Answering, CitedSource
 # Checked once for each combination: there are few, and every run has one.
 _sources = lru_cache(maxsize=256)(CaseSources)
 _NOT_FOUND = Found("", "")
+
+
+class _MessageReader(Reader):
+    """Reads messages that have been read before."""
+
+    def message(self, value: Any) -> Message | None:
+        return value if isinstance(value, Message) else None
+
+
+_AS_WRITTEN = _MessageReader()
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -100,6 +116,7 @@ class RunLog:
     conversation: str = ""
     had_errors: bool = False
     has_fetched_texts: bool = False
+    _citations: list[Citation] | None = None
     _found: FoundContext | None = None
     _conversation: tuple[Reader, Sequence[Any]] | None = None
     _events: list[Event] = field(default_factory=list)
@@ -279,11 +296,59 @@ class RunLog:
             response=self.answer.text,
             prompt_context=found.prompt,
             history=list(found.history),
-            citations=citations_in(self.blocks),
+            citations=citations_in(self.blocks) if self._citations is None else self._citations,
             tags=list(self.tags),
             metadata=plain(self.metadata) if self.metadata else {},
             sources=self.sources,
         )
+
+    def to_plain(self) -> dict[str, Any]:
+        """The run as plain data, which JSON carries to another process.
+
+        Without the context, which `from_plain(...).build()` finds there.
+        """
+        messages: list[Message] = []
+        if self._conversation is not None:
+            reader, values = self._conversation
+            messages = [each for value in values if (each := reader.message(value)) is not None]
+        steps = {step: number for number, step in enumerate(list(self.parents))}
+        return {
+            "id": self.id,
+            "parents": [steps.get(parent, -1) for parent in list(self.parents.values())],
+            "keeps_turns": self.keeps_turns,
+            "is_conversation": self.is_conversation,
+            "question": self.question,
+            "answer": self.answer,
+            "passages": None if self.passages is None else write_passages(self.passages),
+            "citations": [citation.model_dump() for citation in citations_in(self.blocks)],
+            "tags": [*self.tags],
+            "metadata": plain(self.metadata) if self.metadata else {},
+            "conversation": [write_message(message) for message in messages],
+            "has_fetched_texts": self.has_fetched_texts,
+            "events": [write_event(event, steps) for event in list(self._events)],
+        }
+
+    @classmethod
+    def from_plain(cls, data: Mapping[str, Any]) -> RunLog:
+        """The run that `to_plain` wrote."""
+        log = cls(
+            data["id"],
+            {at: None if above < 0 else above for at, above in enumerate(data["parents"])},
+            question=Found(*data["question"]),
+            answer=Found(*data["answer"]),
+            tags=data["tags"],
+            metadata=data["metadata"],
+        )
+        log.keeps_turns = data["keeps_turns"]
+        log.is_conversation = data["is_conversation"]
+        log.has_fetched_texts = data["has_fetched_texts"]
+        if data["passages"] is not None:
+            log.passages = read_passages(data["passages"])
+        log._citations = [Citation.model_validate(each) for each in data["citations"]]
+        if data["conversation"]:
+            log._conversation = _AS_WRITTEN, [read_message(each) for each in data["conversation"]]
+        log._events = [read_event(each) for each in data["events"]]
+        return log
 
     def _find(self, events: Sequence[Event]) -> FoundContext:
         question, answer = self.question.text, self.answer.text
