@@ -12,7 +12,7 @@ import typer
 from ragaliq._version import __version__
 from ragaliq.cli.annexes import Commands
 from ragaliq.cli.cases import cases
-from ragaliq.cli.compare import compare
+from ragaliq.cli.compare import CompareCommand, compare
 from ragaliq.cli.console import Command, ExitCode, code_of, errors, output, plain
 from ragaliq.cli.demo import demo
 from ragaliq.cli.doctor import doctor
@@ -32,8 +32,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (*(evaluate, estimate, compare, report, cases, metrics, doctor, demo),):
-    app.command(cls=Command)(command)
+for command in (evaluate, estimate, compare, report, cases, metrics, doctor, demo):
+    app.command(cls=CompareCommand if command is compare else Command)(command)
 app.add_typer(traces, name="traces")
 app.add_typer(worker, name="worker")
 

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from rich.table import Table
 
-from ragaliq.cli.console import ExitCode, errors, output, plain
+from ragaliq.cli.console import Command, ExitCode, errors, output, plain
 from ragaliq.cli.outputs import require_writable
 from ragaliq.datasets.rows import is_place
 from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.records import EvaluationRecord
 from ragaliq.records.results_file import read_results_file
 from ragaliq.records.summary import joint_score
-from ragaliq.reports.comparison import Change, write_comparison
-from ragaliq.reports.wording import METHOD_NAMES, number_of
+from ragaliq.reports.comparison import Change, Comparison, MetricChange, columns_of
+from ragaliq.reports.wording import number_of
 from ragaliq.statistics import hajek_mean, paired_difference
 
 _MOST_OF_A_QUESTION = 80  # characters
 _MOST_SIDE_BY_SIDE = 200
-_COLUMNS = ("metric", "good", "pairs", "first", "second", "change", "95 % interval", "up", "down")
+_ENDINGS = (".html", ".htm", ".json", ".md", ".xml")
+_EVERY = "all"
+_INTERVAL = len("-0.23 to -0.04")
 
 
 @dataclass
@@ -123,6 +126,53 @@ class _Metric(NamedTuple):
         return sorted(changed, key=lambda each: (each.gain, each.pair.label))
 
 
+class _Gate(NamedTuple):
+    """What `--fail-if-worse` asks: of one metric, or of all, with the loss that is allowed."""
+
+    metric: str
+    margin: float = 0.0
+
+    @classmethod
+    def of(cls, text: str) -> _Gate:
+        metric, is_given, margin = text.partition("=")
+        try:
+            allowed = float(margin) if is_given else 0.0
+        except ValueError:
+            allowed = math.nan
+        if not metric or not 0.0 <= allowed < 1.0:
+            raise ConfigurationError(
+                f"--fail-if-worse {text!r}: write METRIC or METRIC=MARGIN, with a margin within "
+                "[0, 1), such as faithfulness=0.02"
+            )
+        return cls(metric, allowed)
+
+    def problem(self, change: MetricChange) -> str:
+        """What it says against a change: a clear loss of more than the margin."""
+        if self.metric not in (_EVERY, change.name) or change.word != "worse":
+            return ""
+        if change.loss <= self.margin or change.pairs is None:
+            return ""
+        return (
+            f"{change.name} is worse: {change.before:.2f} -> {change.after:.2f} over "
+            f"{change.pairs.difference.n:,} cases"
+        ) + (f", a loss above {self.margin:g}" if self.margin else "")
+
+
+class CompareCommand(Command):
+    """`compare`, whose `--fail-if-worse` may go without a value: every metric is meant then."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put in the value where none follows: another option, a file, or nothing."""
+        given: list[str] = []
+        for place, arg in enumerate(args):
+            given.append(arg)
+            following = args[place + 1] if place + 1 < len(args) else "-"
+            if arg == "--fail-if-worse" and (following.startswith("-") or Path(following).exists()):
+                given.append(_EVERY)
+        found: list[str] = super().parse_args(ctx, given)
+        return found
+
+
 def compare(
     first: Annotated[
         Path, typer.Argument(help="Results of `evaluate`, a .jsonl file.", metavar="FIRST")
@@ -137,15 +187,32 @@ def compare(
             help="Compare even if judge, model, prompts, thresholds or policy differ.",
         ),
     ] = False,
+    fail_if_worse: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="End with code 1 if SECOND is clearly worse: in this metric, by more than the "
+            "margin (default 0); without a value, in any metric. Repeatable.",
+            metavar="[METRIC[=MARGIN]]",
+        ),
+    ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="An .html page with the changed answers side by side."),
+        list[Path] | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="A file for the comparison: .html (changed answers side by side), .json, .md for "
+            "a pull request, .xml (JUnit). Repeatable.",
+        ),
     ] = None,
 ) -> int:
     """Compare two runs over the same cases: by their ids, else by question and context."""
-    if out is not None and out.suffix.lower() not in (".html", ".htm"):
-        raise ConfigurationError(f"--out {out}: the page goes to an .html file")
-    require_writable([("--out", out)], read=[("results", first), ("results", second)])
+    for path in out or ():
+        if path.suffix.lower() not in _ENDINGS:
+            raise ConfigurationError(f"--out {path}: end the name in .html, .json, .md or .xml")
+    gates = [_Gate.of(text) for text in fail_if_worse or ()]
+    require_writable(
+        [("--out", path) for path in out or ()], read=[("results", first), ("results", second)]
+    )
     before, after = _Results(first), _Results(second)
     if not across_judges:
         _require_one_epoch(before, after)
@@ -155,43 +222,79 @@ def compare(
         for name, low_is_good in before.low_is_good.items()
         if name in after.low_is_good
     ]
-    if not any(metric.scored for metric in metrics):
+    _require_scores(metrics, gates, (first, second))
+    found = Comparison(
+        _titles(first, second),
+        _pairs_line(before, after, pairs),
+        [_change_of(metric, gates) for metric in metrics],
+    )
+    _show(found, metrics, before, after, pairs, show=show)
+    if out:
+        changes, more = _changes(before, after, metrics)
+        for path in out:
+            found.write(path, changes, more)
+        errors.print(plain(f"written: {', '.join(map(str, out))}"))
+    problems = [each.problem for each in found.metrics if each.problem]
+    for problem in problems:
+        errors.print(plain(problem, style="bold"))
+    return ExitCode.BELOW_THRESHOLD if problems else ExitCode.OK
+
+
+def _require_scores(
+    metrics: Sequence[_Metric], gates: Sequence[_Gate], files: tuple[Path, Path]
+) -> None:
+    scored = [metric.name for metric in metrics if metric.scored]
+    if not scored:
+        first, second = files
         raise DatasetError(f"{first} and {second} have no metric with a score for the same case")
-    lead = _pairs_line(before, after, pairs)
-    output.print(plain(lead))
+    for gate in gates:
+        if gate.metric not in (_EVERY, *scored):
+            raise DatasetError(
+                f"--fail-if-worse {gate.metric}: no case has a score for it in both files; they "
+                f"have {', '.join(scored)}"
+            )
+
+
+def _titles(first: Path, second: Path) -> tuple[str, str]:
+    """What the runs are called: their files, with a folder where both have one name."""
+    if first.stem != second.stem:
+        return first.stem, second.stem
+    names = tuple(str(Path(path.parent.name, path.stem)) for path in (first, second))
+    return (names[0], names[1]) if names[0] != names[1] else ("first", "second")
+
+
+def _show(
+    found: Comparison,
+    metrics: Sequence[_Metric],
+    before: _Results,
+    after: _Results,
+    pairs: Sequence[_Pair],
+    *,
+    show: int,
+) -> None:
+    output.print(plain(found.lead))
+    table = Table(box=None, pad_edge=False)
+    for column in columns_of(found.runs):
+        # Figures and words are read as a whole; titles may take several lines.
+        table.add_column(
+            plain(column),
+            overflow="fold",
+            min_width=_INTERVAL if column == "95 % interval" else None,
+            no_wrap=column in ("metric", "change", "up", "down", "verdict"),
+        )
+    for metric in found.metrics:
+        table.add_row(*map(plain, metric.cells()))
+    output.print(table)
     if changed := sum(pair.asks_something_else for pair in pairs):
         errors.print(f"{changed:,} pairs have the same id and another question")
-    table = Table(box=None, pad_edge=False)
-    for column in _COLUMNS:
-        table.add_column(column, overflow="fold")
-    rows = [
-        (metric.name, "low" if metric.low_is_good else "high", *_cells(metric))
-        for metric in metrics
-    ]
-    for row in rows:
-        table.add_row(*row)
-    output.print(table)
-    for metric in metrics:
-        _list_changes(metric, show)
+    for each in metrics:
+        _list_changes(each, show)
     for name in sorted(before.low_is_good.keys() ^ after.low_is_good.keys()):
         errors.print(plain(f"{name} is in one of the two files only"))
-    for metric in metrics:
-        scores = sum(metric.name in case.repeats for case in (*before.cases, *after.cases))
-        if alone := scores - 2 * len(metric.scored):
-            errors.print(f"{metric.name}: scores without a partner in the other file: {alone:,}")
-    if out is not None:
-        changes, more = _changes(before, after, metrics)
-        write_comparison(
-            out,
-            runs=(first.name, second.name),
-            lead=lead,
-            columns=_COLUMNS,
-            scores=rows,
-            changes=changes,
-            more=more,
-        )
-        errors.print(plain(f"written: {out}"))
-    return ExitCode.OK
+    for each in metrics:
+        scores = sum(each.name in case.repeats for case in (*before.cases, *after.cases))
+        if alone := scores - 2 * len(each.scored):
+            errors.print(f"{each.name}: scores without a partner in the other file: {alone:,}")
 
 
 def _changes(
@@ -298,28 +401,22 @@ def _pairs_line(before: _Results, after: _Results, pairs: list[_Pair]) -> str:
     return line
 
 
-def _cells(metric: _Metric) -> tuple[str, ...]:
+def _change_of(metric: _Metric, gates: Sequence[_Gate]) -> MetricChange:
+    change = MetricChange(name=metric.name, higher_is_better=not metric.low_is_good)
     if not metric.scored:
-        return ("0", "", "", "", "", "", "")
+        return change
     sides = [each.before for each in metric.scored], [each.after for each in metric.scored]
     chances = [each.pair.first.chance for each in metric.scored]
+    before, after = (hajek_mean(side, chances).value for side in sides)
     pairs = paired_difference(*sides, chances)
-    change = pairs.difference
-    clear = "" if pairs.is_clear else ", not clear"
-    method = METHOD_NAMES[change.method]
-    return (
-        f"{len(metric.scored):,}",
-        *(f"{hajek_mean(side, chances).value:.3f}" for side in sides),
-        f"{change.value:+.3f}",
-        f"{change.low:+.3f} to {change.high:+.3f} ({method}{clear})",
-        f"{pairs.higher:,}",
-        f"{pairs.lower:,}",
-    )
+    change = replace(change, before=before, after=after, pairs=pairs)
+    problems = filter(None, (gate.problem(change) for gate in gates))
+    return replace(change, problem=next(problems, ""))
 
 
 def _list_changes(metric: _Metric, show: int) -> None:
     changed = metric.changed()
     for pair, before, after, _ in changed[:show]:
-        output.print(plain(f"{metric.name} {before:.3f} -> {after:.3f}  {pair.label}"))
+        output.print(plain(f"{metric.name} {before:.2f} -> {after:.2f}  {pair.label}"))
     if len(changed) > show:
         output.print(f"{metric.name}: {len(changed) - show:,} more cases changed")

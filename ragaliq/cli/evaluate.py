@@ -72,7 +72,7 @@ from ragaliq.reports.wording import (
     WorstAnswers,
     decimals_apart,
     figures_of,
-    interval_words,
+    interval_text,
     markdown_of,
     others_of,
     pass_line,
@@ -570,13 +570,13 @@ def show_summary(
 
 def _show_metrics(summary: Summary) -> None:
     table = Table(box=None, pad_edge=False)
-    for column in ("metric", "mean", "95 %", "scored", "passed", "threshold"):
+    for column in ("metric", "mean", "95 % interval", "scored", "passed", "threshold"):
         table.add_column(column, overflow="fold")
     for name, metric in summary.metrics.items():
         table.add_row(
             name,
-            "none" if metric.mean is None else f"{metric.mean:.3f}",
-            interval_words(metric),
+            "none" if metric.mean is None else f"{metric.mean:.2f}",
+            interval_text(metric.estimate()),
             f"{metric.measured:,} of {metric.cases:,}",
             f"{metric.passed:,}",
             passing_scores(metric.threshold, higher_is_better=metric.higher_is_better),

@@ -129,7 +129,7 @@ def prediction_powered_mean(
     ]
     # A fitted weight costs a degree of freedom, as a slope does in a regression.
     effective, fitted = sums.effective_n, 2
-    if effective <= fitted + 1 or classical.method == "unseen_share":
+    if effective <= fitted + 1 or not sums.variance():
         used = 0.0
         estimate = classical
     else:

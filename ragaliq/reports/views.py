@@ -15,7 +15,7 @@ from ragaliq.records.record import observation_of
 from ragaliq.records.summary import Summary
 from ragaliq.reports.contents import judged_pieces
 from ragaliq.reports.gathering import badness
-from ragaliq.reports.wording import interval_words, is_drawn, others_of, pass_line, why
+from ragaliq.reports.wording import interval_text, is_drawn, others_of, pass_line, why
 
 _MOST_ANSWERS = 20
 _EVERY = 0.2  # seconds
@@ -68,17 +68,17 @@ def failures_of(evaluations: Iterable[Evaluation]) -> list[Evaluation]:
 
 def html_of(evaluations: Sequence[Evaluation], summary: Summary) -> str:
     """The figures, and the lowest answers with their claims marked; every text is escaped."""
-    columns = ["metric", "mean", "scored", "passed", "threshold"]
+    columns = ["metric", "mean", "95 % interval", "scored", "passed", "threshold"]
     others = [others_of(each.statuses, each.passing) for each in summary.metrics.values()]
     if any(others):
         columns.append("others")
     lines = [f"<div><p>{pass_line(*summary.passing, summary.cases)}</p><table><tr>"]
     lines += [*(f"<th>{column}</th>" for column in columns), "</tr>"]
     for (name, metric), other in zip(summary.metrics.items(), others, strict=True):
-        mean = "none" if metric.mean is None else f"{metric.mean:.3f} {interval_words(metric)}"
         cells = (
             escape(name),
-            mean,
+            "none" if metric.mean is None else f"{metric.mean:.2f}",
+            interval_text(metric.estimate()),
             f"{metric.measured:,} of {metric.cases:,}",
             f"{metric.passed:,}",
             passing_scores(metric.threshold, higher_is_better=metric.higher_is_better),

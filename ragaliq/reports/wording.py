@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 from ragaliq.core.printable import printable
 from ragaliq.core.results import EvaluationResult, passing_scores
 from ragaliq.records import EvaluationRecord
-from ragaliq.records.summary import MetricSummary, Summary
+from ragaliq.records.summary import Summary
 from ragaliq.reports.gathering import Badness, badness
+from ragaliq.statistics import Estimate
 
 METHOD_NAMES = {
     "wilson": "Wilson",
@@ -62,12 +63,18 @@ def why(result: EvaluationResult) -> str:
     return f"{line}: {quoted} {_SAID[claims[0].verdict]}{more}"
 
 
-def interval_words(metric: MetricSummary) -> str:
-    """How far the mean may be off, such as `± 0.12`: the longer side of its 95 % interval."""
-    if metric.mean is None or metric.interval is None:
+_FEWEST = 10
+"""Answers, below which an interval says little more than that they are few."""
+
+
+def interval_text(estimate: Estimate | None, *, signed: bool = False) -> str:
+    """A 95 % interval such as `0.62 to 0.91`, or why there is none."""
+    if estimate is None:
         return ""
-    low, high = metric.interval
-    return f"± {max(metric.mean - low, high - metric.mean):.3f}"
+    if estimate.n < _FEWEST:
+        return "too few for an interval"
+    sign = "+" if signed else ""
+    return f"{estimate.low:{sign}.2f} to {estimate.high:{sign}.2f}"
 
 
 class BadAnswer(NamedTuple):
@@ -178,8 +185,12 @@ def markdown_of(figures: Mapping[str, Any], worst: Iterable[BadAnswer]) -> str:
     for name, metric in metrics.items():
         mean, interval = "none", ""
         if metric["mean"] is not None:
-            mean = f"{metric['mean']:.3f}"
-            interval = "{:.3f} to {:.3f}".format(*metric["interval"])
+            mean = f"{metric['mean']:.2f}"
+            interval = (
+                "too few for an interval"
+                if metric["scored"] < _FEWEST
+                else "{:.2f} to {:.2f}".format(*metric["interval"])
+            )
         passes = passing_scores(metric["threshold"], higher_is_better=metric["higher_is_better"])
         cells = [name, mean, interval, f"{metric['scored']:,}", f"{metric['passed']:,}", passes]
         cells += [others[name]] if "others" in columns else []

@@ -19,6 +19,7 @@ from ragaliq.statistics.intervals import (
     MeanVariance,
     has_no_spread,
     no_spread_interval,
+    wilson,
 )
 
 # The Hajek mean, kept as a few sums. Its interval is about the mean that the application would show
@@ -96,10 +97,18 @@ class WeightedSums:
         found = MeanVariance(mean, variance, max(1.0, n - 1.0), bounds, confidence)
         # Only values at the bounds have (y - low) * (y - high) = 0; inside it is below.
         product = self._yy - (low + high) * self._y + low * high * self.weight
-        if has_no_spread(self._least, self._most, bounds) or not variance:
+        is_share = abs(product) <= 1e-12 * self.weight * (high - low) ** 2
+        if is_share and self.n - n <= _ROUNDING * self.n:
+            # Without weights the number of cases is known, and not guessed from the variance.
+            ends = tuple(
+                low + end * (high - low)
+                for end in wilson(found.share, n=self.n, confidence=confidence)
+            )
+            method = "wilson"
+        elif has_no_spread(self._least, self._most, bounds) or not variance:
             ends = no_spread_interval(mean, n=n, bounds=bounds, confidence=confidence)
             method = "unseen_share"
-        elif abs(product) <= 1e-12 * self.weight * (high - low) ** 2:
+        elif is_share:
             ends, method = found.wilson(), "wilson"
         else:
             ends, method = found.logit_t(), "logit_t"
@@ -128,8 +137,8 @@ def hajek_mean(
     The weighted mean with weights `1 / probability`. The interval is by Student's t distribution
     with Kish's effective size less one as degrees of freedom, on the scale of log odds, because
     the usual mean is near 1 and its estimates are skewed (Newcombe 2001, American Statistician
-    55(3); `logit_t`); for values that all stand at the bounds, Wilson's with the number of
-    cases the variance is worth (`wilson`); where all values are equal, `unseen_share`.
+    55(3); `logit_t`); for values that all stand at the bounds, Wilson's (`wilson`), with weights by
+    the number of cases the variance is worth; where all values are equal, `unseen_share`.
 
     Args:
         values: The sampled values.

@@ -2,6 +2,7 @@
 
 import json
 import re
+from xml.etree import ElementTree
 
 import pytest
 
@@ -41,8 +42,8 @@ def test_it_says_which_cases_changed_and_what_was_asked(compare):
     done = compare(named(GOOD, GOOD, BAD), named(GOOD, BAD, BAD))
 
     assert "3 cases paired (3 by id)" in done.stdout
-    assert "-0.167" in done.stdout
-    assert "faithfulness 1.000 -> 0.500  case-1  When?" in done.stdout
+    assert "-0.17" in done.stdout
+    assert "faithfulness 1.00 -> 0.50  case-1  When?" in done.stdout
     assert "case-0" not in done.stdout
 
 
@@ -98,7 +99,7 @@ def test_rows_without_ids_are_paired_by_what_was_asked_wherever_they_are(compare
     done = compare(first, second, *options)
 
     assert "3 cases paired (3 by question and context)" in done.stdout
-    assert "faithfulness 0.000 -> 1.000  row 2 / row 3" in done.stdout
+    assert "faithfulness 0.00 -> 1.00  row 2 / row 3" in done.stdout
     assert done.stdout.count(" -> ") == 1
 
 
@@ -106,7 +107,7 @@ def test_rows_that_ask_the_same_are_paired_in_their_order(compare):
     done = compare([GOOD] * 11 + [BAD], [GOOD] * 12)
 
     assert "12 cases paired" in done.stdout
-    assert "0.500 -> 1.000  row 12" in done.stdout
+    assert "0.50 -> 1.00  row 12" in done.stdout
     assert done.stdout.count(" -> ") == 1
 
 
@@ -143,10 +144,11 @@ def test_a_reworded_question_keeps_its_id(compare):
     assert "1 pairs have the same id and another question" in done.stderr
 
 
-def test_how_an_interval_was_made_is_said_in_words(compare):
+def test_a_few_cases_are_too_few_for_an_interval(compare):
     done = compare(named(GOOD, GOOD), named(GOOD, GOOD))
 
-    assert "(all scores are equal, not clear)" in " ".join(done.stdout.split())
+    assert "too few for an" in done.stdout
+    assert "no clear change" in done.stdout
 
 
 @pytest.mark.parametrize(("losses", "is_clear"), [(3, False), (7, True)])
@@ -154,6 +156,92 @@ def test_a_few_losses_that_chance_gives_as_well_are_not_clear(compare, losses, i
     """Of three changes that go either way alike, one time in four all go the same."""
     done = compare(named(*[GOOD] * 25), named(*[BAD] * losses, *[GOOD] * (25 - losses)))
 
-    method = "Student's t of log odds"
-    said = f"({method})" if is_clear else f"({method}, not clear)"
-    assert said in " ".join(done.stdout.split())
+    assert ("worse" if is_clear else "no clear change") in done.stdout
+
+
+# The gate in CI.
+
+
+@pytest.fixture
+def runs(compare):
+    """Two runs of 25 cases, the second with seven losses: `first.jsonl` and `second.jsonl`."""
+    compare(named(*[GOOD] * 25), named(*[BAD] * 7, *[GOOD] * 18))
+
+
+GATES = {
+    "any metric, at the end": (("first.jsonl", "second.jsonl", "--fail-if-worse"), 1),
+    "any metric, in front": (("--fail-if-worse", "first.jsonl", "second.jsonl"), 1),
+    "any metric, before an option": (
+        ("first.jsonl", "second.jsonl", "--fail-if-worse", "--show", "0"),
+        1,
+    ),
+    "by name": (("first.jsonl", "second.jsonl", "--fail-if-worse", "faithfulness"), 1),
+    "within the margin": (
+        ("first.jsonl", "second.jsonl", "--fail-if-worse", "faithfulness=0.2"),
+        0,
+    ),
+    "beyond the margin": (("first.jsonl", "second.jsonl", "--fail-if-worse=faithfulness=0.1"), 1),
+    "of two, one": (
+        (
+            *("first.jsonl", "second.jsonl", "--fail-if-worse", "faithfulness=0.9"),
+            *("--fail-if-worse", "faithfulness"),
+        ),
+        1,
+    ),
+    "better is not worse": (("second.jsonl", "first.jsonl", "--fail-if-worse"), 0),
+    "not asked": (("first.jsonl", "second.jsonl"), 0),
+}
+
+
+@pytest.mark.parametrize(("arguments", "code"), GATES.values(), ids=GATES)
+def test_the_gate_fails_where_the_second_run_is_clearly_worse(ragaliq, runs, arguments, code):
+    done = ragaliq("compare", *arguments, code=code)
+    said = "faithfulness is worse: 1.00 -> 0.86 over 25 cases"
+    assert (said in done.stderr) == bool(code)
+
+
+def test_a_loss_that_may_be_chance_passes_the_gate(compare, ragaliq):
+    compare(named(*[GOOD] * 25), named(*[BAD] * 3, *[GOOD] * 22))
+    ragaliq("compare", "first.jsonl", "second.jsonl", "--fail-if-worse")
+
+
+@pytest.mark.parametrize(
+    ("gate", "code", "said"),
+    [
+        ("faithfulness=x", 2, "write METRIC or METRIC=MARGIN"),
+        ("faithfulness=1.5", 2, "a margin within [0, 1)"),
+        ("relevance", 3, "no case has a score for it in both files; they have faithfulness"),
+    ],
+)
+def test_a_gate_that_measures_nothing_is_refused(ragaliq, runs, gate, code, said):
+    done = ragaliq("compare", "first.jsonl", "second.jsonl", "--fail-if-worse", gate, code=code)
+    assert said in done.stderr
+
+
+def test_the_comparison_is_written_for_people_and_for_machines(ragaliq, runs, tmp_path):
+    names = [f"out.{ending}" for ending in ("json", "md", "xml", "html")]
+    outs = [part for name in names for part in ("--out", name)]
+    ragaliq("compare", "first.jsonl", "second.jsonl", "--fail-if-worse", *outs, code=1)
+
+    found = json.loads((tmp_path / "out.json").read_text())
+    metric = found["metrics"]["faithfulness"]
+    assert found["runs"] == ["first", "second"]
+    assert (metric["verdict"], metric["pairs"], metric["down"]) == ("worse", 25, 7)
+    assert metric["change"] == pytest.approx(-0.14)
+    assert metric["interval"][0] < -0.14 < metric["interval"][1] < 0
+    text = (tmp_path / "out.md").read_text()
+    assert "| metric | first | second | change |" in text
+    assert "| worse |" in text
+    assert "- **faithfulness is worse: 1.00 -> 0.86 over 25 cases**" in text
+    suite = ElementTree.parse(tmp_path / "out.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
+    assert suite.find("testcase/failure").get("message").startswith("faithfulness is worse")
+    assert '<th scope="col">second</th>' in (tmp_path / "out.html").read_text()
+
+
+def test_runs_are_called_by_their_files(ragaliq, runs, tmp_path):
+    (tmp_path / "main").mkdir()
+    (tmp_path / "main" / "second.jsonl").write_bytes((tmp_path / "first.jsonl").read_bytes())
+    ragaliq("compare", "main/second.jsonl", "second.jsonl", "--out", "out.md")
+    assert "| metric | main/second | second | change |" in (tmp_path / "out.md").read_text()
+    ragaliq("compare", "first.jsonl", "second.jsonl", "--out", "out.txt", code=2)

@@ -47,7 +47,7 @@ def test_results_speak_of_the_original_span_and_what_is_left_out_is_said(ragaliq
     path = traces(*run(1), *run(2, "__REDACTED__"), span("9", "LLM"))
     done = ragaliq("evaluate", path, "--metrics", "faithfulness", "--out", "results.jsonl")
 
-    assert "faithfulness  1.000" in done.stdout
+    assert "faithfulness  1.00" in done.stdout
     assert "1 content_hidden: question, context or answer was kept out" in done.stderr
     assert "1 not_rag: the spans show no search" in done.stderr
     (record,) = records()
@@ -120,7 +120,7 @@ def test_texts_of_documents_that_are_only_named_are_fetched(ragaliq, traces, tmp
     hidden = ragaliq("traces", "explain", path).stdout
     assert "1 documents, 1 without a text, which --resolve can fetch" in hidden
     done = ragaliq("evaluate", path, "--metrics", "faithfulness", "--resolve", "store:texts")
-    assert "faithfulness  1.000" in done.stdout
+    assert "faithfulness  1.00" in done.stdout
     assert "2 cases" in ragaliq("estimate", path, "--resolve", "store:texts").stdout
     assert ANSWER in ragaliq("traces", "explain", path, "--resolve", "store:texts").stdout
 

@@ -100,7 +100,7 @@ def test_the_figures_are_written_for_machines_and_for_a_jobs_page(ragaliq, write
     page = (tmp_path / "figures.md").read_text()
     assert "**1 of 2 answers pass every metric.**" in page
     assert "| passed | threshold |\n| ---" in page
-    assert "| faithfulness | 0.500 |" in page
+    assert "| faithfulness | 0.50 |" in page
     assert "- case-1 (When?): faithfulness 0.00" in page
     assert "<img" not in page
     assert "[here]" not in page

@@ -41,7 +41,7 @@ def test_failures_are_what_does_not_pass_the_lowest_first(run):
 def test_a_notebook_shows_figures_and_marked_claims_and_no_mark_up_of_the_application(run):
     page = run._repr_html_()
     assert "<p>1 of 3 answers pass every metric</p>" in page
-    assert "<td>faithfulness</td><td>0.500 ± " in page
+    assert "<td>faithfulness</td><td>0.50</td><td>too few for an interval</td>" in page
     assert "others" not in page
     marked = re.findall(r'<mark title="([\w ]+)"[^>]*>([^<]*)</mark>', page)
     assert ("contradicted", "The shop opens at 10.") in marked
@@ -55,7 +55,7 @@ def test_a_notebook_shows_figures_and_marked_claims_and_no_mark_up_of_the_applic
 def test_a_notebook_shows_a_column_of_other_statuses_where_there_are_some():
     page = evaluate([RAGTestCase(query="When?", context=["At 9."], response="")])._repr_html_()
     assert "0 of 1 answers pass every metric" in page
-    assert page.count("<th>") == page.count("<td>") == 6
+    assert page.count("<th>") == page.count("<td>") == 7
     assert "<td>1 empty_answer</td>" in page
 
 
@@ -80,7 +80,7 @@ def test_without_pandas_it_says_what_to_install(run, monkeypatch):
 def test_the_summary_is_markdown_with_the_lowest_answers(run):
     text = run.summary()
     assert text.startswith("**1 of 3 answers pass every metric.**")
-    assert "| faithfulness | 0.500 |" in text
+    assert "| faithfulness | 0.50 | too few for an interval |" in text
     assert "- wrong (When &lt;i>exactly&lt;/i>?): faithfulness 0.00 &lt; 0.70" in text
 
 
