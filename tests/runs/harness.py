@@ -321,9 +321,9 @@ def _right_parts(application, case):
         found += [f"in a chunk: {text!r}" for text in absent if contains(chunk, text)]
         wrong += bool(found)
         faults += found
-    in_prompt = absent
-    if len(words(application.question).split()) >= 4:
-        in_prompt = [*absent, application.question]
+    in_prompt, asked = absent, application.question
+    if len(words(asked).split()) >= 4 and not any(contains(text, asked) for text in truths):
+        in_prompt = [*absent, asked]
     found = [f"in the prompt part: {text!r}" for text in in_prompt if contains(case.prompt, text)]
     parts = len(case.chunks) + bool(case.prompt)
     return (parts, parts - wrong - bool(found)), [*faults, *found]

@@ -107,6 +107,7 @@ def several_rows():
     question="Which depot holds more orders?",
     answer="The Coast depot with 64 orders.",
     prompt=["64", "Coast"],
+    allowed=["Table 'depots' has columns"],
 )
 async def table_retriever():
     llm = talker(
@@ -146,6 +147,7 @@ def sql_retriever():
     question="How many orders has Coast?",
     answer=("64",),
     allowed=["64"],
+    status="not_rag",
 )
 def without_synthesis():
     with orders() as database:
@@ -333,6 +335,7 @@ async def agent_runs_sql():
     question="Who leads the Alps depot?",
     answer="The chief there is Moser.",
     prompt=["Moser"],
+    status="not_rag",
 )
 async def sql_workflow():
     llm = talker("SELECT chief FROM depots WHERE name = 'Alps'", "The chief there is Moser.")
@@ -385,6 +388,7 @@ def rows_beside_documents():
     question="What is the mean price?",
     answer="The mean price is 12.5 euros.",
     prompt=["12.5"],
+    status="not_rag",
 )
 def pandas_query():
     frame = pd.DataFrame({"article": ["rope", "hook"], "price": [20.0, 5.0]})
@@ -415,6 +419,7 @@ _SYNTHESIS = PromptTemplate(
     question="Which article is cheapest?",
     answer="The hook, at 5 euros.",
     prompt=["rope", "20.0", "hook", "5.0"],
+    status="not_rag",
 )
 def table_in_prompt():
     frame = pd.DataFrame({"article": ["rope", "hook"], "price": [20.0, 5.0]})
@@ -433,6 +438,7 @@ def table_in_prompt():
     question="What is the second post about?",
     answer="It is about glaciers.",
     prompt=["Glaciers in retreat"],
+    status="not_rag",
 )
 def json_query():
     value = {"posts": [{"title": "Lakes"}, {"title": "Glaciers in retreat"}]}

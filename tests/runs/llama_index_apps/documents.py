@@ -183,6 +183,7 @@ class AskFile(CustomQueryEngine):
     answer="With a full tank. It must be washed.",
     prompt=[CONTRACT],
     invented=["It must be washed."],
+    status="not_rag",
 )
 def whole_file():
     AskFile(file=CONTRACT, llm=talker("With a full tank. It must be washed.")).query(

@@ -54,6 +54,7 @@ VALLEY = "The valley's hotel counted 9,000 guests in 2022."
         "Community 2: river, doubled in July.",
     ],
     absent=["Ice went back quite a lot that year.", "Water was plenty in the river."],
+    status="not_rag",
 )
 def communities():
     # The summaries were written when the graph was built, by another process.
@@ -539,6 +540,7 @@ class Chat(StartEvent):
     chunks=[GLACIER],
     prompt=["I write for a school paper."],
     absent=["How nice, what would you like to know?"],
+    status="no_answer",
 )
 async def messages_in_request():
     class Service(Workflow):

@@ -158,6 +158,7 @@ async def headline_and_body():
     question="Write about the fare.",
     answer="A berth is 59 euros.",
     chunks=[FARE],
+    status="no_answer",
 )
 async def draft_and_critique():
     llm = talker("A berth is 59 euros.", "Rather dry, but right.")

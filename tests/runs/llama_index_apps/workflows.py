@@ -232,6 +232,7 @@ async def branches():
     question="What about power and repairs?",
     answer=("The tenant buys the power.", "Repairs to 100 euros are the tenant's."),
     chunks=[LEASE, REPAIRS],
+    status="no_answer",
 )
 async def branches_as_answer():
     texts = {"power": LEASE, "repairs": REPAIRS}
@@ -280,6 +281,7 @@ async def dict_result():
     question="Who pays the electricity?",
     answer="It is the tenant.",
     chunks=[LEASE],
+    status="no_answer",
 )
 async def envelope():
     class Desk(Workflow):
@@ -368,6 +370,7 @@ class Ask(StartEvent):
     question="small repairs",
     answer="Tenants who are students pay small repairs up to 100 euros.",
     chunks=[REPAIRS],
+    status="no_question",
 )
 async def topic_of_two_words():
     class Desk(Workflow):
@@ -389,6 +392,7 @@ async def topic_of_two_words():
     question="Who pays repairs?",
     answer="As a student you pay small repairs up to 100 euros yourself.",
     chunks=[REPAIRS],
+    status="no_question",
 )
 async def topic_and_audience():
     class Desk(Workflow):
