@@ -78,6 +78,7 @@ class TextPassed(NamedTuple):
     step: Step
     text: str
     key: Any
+    is_input: bool = False
 
 
 class Answering(NamedTuple):
@@ -139,6 +140,8 @@ def write_event(event: Event, steps: Mapping[Step, int]) -> list[Any]:
             written.append(value and [[str(k), write_passages(held)] for k, held in value.items()])
         elif name == "also":
             written.append([*value])
+        elif name == "is_input":
+            written.append(value)
         else:
             written.append(value if isinstance(value, str) else str(value))
     return written

@@ -247,6 +247,8 @@ class _Search:
             return None
         marked = MarkedText(candidate.passage.text)
         self._models.mark(marked, candidate.at, is_found=True)
+        if not candidate.is_retrieved and self._models.wrote(marked.words, candidate.at):
+            marked.mark(slice(0, len(marked.owners)), Owner.MODEL)
         count = marked.owners.count(Owner.MODEL)
         # A document that was looked for may hold a model's query, or say the same as a model.
         if not count or (candidate.is_retrieved and count < _REPEATED * len(marked.owners)):

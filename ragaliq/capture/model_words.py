@@ -81,6 +81,10 @@ class ModelWords:
         """Whether a model, or the conversation, said exactly this."""
         return words in self._replies or words in self._past
 
+    def wrote(self, words: str, at: int) -> bool:
+        """Whether a model had said exactly this before, be it as an argument of a tool."""
+        return any(said.ended <= at for said in self._replies.get(words, ()))
+
     def learn(self, texts: Iterable[tuple[str, int]]) -> None:
         """Tell models' own words from those they were shown.
 

@@ -151,9 +151,9 @@ class RunLog:
         if passages is not None or by_key:
             self._events.append(StepReturned(step, passages, by_key))
 
-    def said(self, step: Step, text: str, key: Any = "") -> None:
+    def said(self, step: Step, text: str, key: Any = "", *, is_input: bool = False) -> None:
         """A step was given, or returned, a text under a key; by itself, the key is empty."""
-        self._events.append(TextPassed(step, text, key))
+        self._events.append(TextPassed(step, text, key, is_input))
 
     def retrieving(self, step: Step, query: str = "") -> None:
         """A retriever began; models below it write queries, not answers."""
@@ -415,7 +415,7 @@ class RunLog:
             elif isinstance(event, TextPassed):
                 if event.key in CONTEXT_KEYS:
                     variable = [Passage(event.text)]
-                if answering is None and normalize(event.text) == answer:
+                if answering is None and not event.is_input and normalize(event.text) == answer:
                     answering = event.step
             elif isinstance(event, ToolReturned) and at > last_reply:  # no model gave the answer
                 said = [each for each in event.passages if normalize(each.text) != answer]
@@ -474,6 +474,7 @@ def _calls(events: Sequence[Event], parents: Mapping[Step, Step | None], answer:
         event.step
         for event in events
         if isinstance(event, TextPassed)
+        and not event.is_input
         and event.key in _OF_ANSWER
         and parents.get(event.step) is not None  # all of the run is in its own step
         and normalize(event.text) == answer

@@ -6,7 +6,8 @@ may cut. Nothing here copies large text: Python strings are shared, only lists a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from langchain_core.documents import Document
@@ -136,28 +137,96 @@ class LangChainReader(Reader):
 READER = LangChainReader()
 
 
-def documents_among(inputs: Any) -> dict[Any, list[Passage]]:
-    """The documents among a step's inputs: lists under their keys, all others under None.
+# Keys of a state, items of a list, and values inside others that are looked at: a request waits.
+_MOST_KEYS, _MOST_DOCUMENTS, _MOST_VALUES = 64, 1_000, 32
+_LISTS = (list, tuple)  # by type: a list of the application's own may have no end
+_HIT_KEYS = frozenset({"page_content", "text", "content"})
 
-    A conversation is not searched: what its tools kept has been seen when they ended.
+
+class StateReader:
+    """Reads the documents in what the steps of one run take and return.
+
+    A value is read once: a graph hands its whole state to each node. What cannot be read in a few
+    values is left to the prompt, which holds what was shown of it.
     """
-    found: dict[Any, list[Passage]] = {}
-    for key, value in (inputs if isinstance(inputs, dict) else {None: inputs}).items():
-        if type(value) is str or value is None:
-            continue
-        if isinstance(value, list) and value and KINDS[type(value[0])] in MESSAGES:
-            continue
-        passages = READER.document_list(value)
-        # Whether the value itself is true is not asked: an array does not say.
-        if not passages and key in CONTEXT_KEYS:
-            passages = READER.listed(value)
-        if passages:
-            found[key] = passages
-        elif passages := READER.passages(value):
-            found.setdefault(None, []).extend(passages)
-        elif isinstance(value, list) and not value:
-            found[key] = []
-    return found
+
+    __slots__ = ("_known", "_texts")
+
+    def __init__(self) -> None:
+        # By id, with the values, so that no id becomes another's.
+        self._known: dict[int, tuple[Any, int, list[Passage] | None]] = {}
+        self._texts: dict[int, str] = {}
+
+    def documents_by_key(self, values: Any) -> dict[Any, Sequence[Passage]]:
+        """The documents in a step's values, by key; those of another value under None."""
+        if not isinstance(values, dict):
+            found = self._documents(values, None)
+            return {} if found is None else {None: found}
+        by_key: dict[Any, Sequence[Passage]] = {}
+        for key, value in islice(values.items(), _MOST_KEYS):
+            if value is None or type(value) is str:
+                continue
+            found = self._documents(value, key)
+            if found is not None:
+                by_key[key] = found
+        return by_key
+
+    def new_texts(self, values: Mapping[Any, Any]) -> Iterator[tuple[Any, str]]:
+        """The texts in a step's values that no step had before, by key."""
+        for key, value in islice(values.items(), _MOST_KEYS):
+            if isinstance(value, str) and value and id(value) not in self._texts:
+                self._texts[id(value)] = value
+                yield key, value
+
+    def _documents(self, value: Any, key: Any) -> list[Passage] | None:
+        if not isinstance(value, (list, tuple, dict)):
+            # An object of the application's own is not kept beyond the event.
+            return documents_in(value, key)
+        known = self._known.get(id(value))
+        if known is not None and known[0] is value and known[1] == len(value):
+            return known[2]
+        found = documents_in(value, key)
+        self._known[id(value)] = value, len(value), found
+        return found
+
+
+def documents_in(value: Any, key: Any = None) -> list[Passage] | None:
+    """The documents in a value, or None where it holds none; an empty list is one of documents."""
+    kind = type(value)
+    if kind in _LISTS and not value:
+        return []
+    found: list[Passage] = []
+    todo, looked_at = [value], 0
+    while todo and looked_at < _MOST_VALUES:
+        held = todo.pop()
+        looked_at += 1
+        if type(held) in _LISTS:
+            listed = _documents_listed(held, key)
+            if listed is not None:
+                found += listed
+            elif held and not isinstance(held[0], _PLAIN) and KINDS[type(held[0])] not in MESSAGES:
+                todo += reversed(held[:_MOST_VALUES])
+        elif (passage := READER.passage(held)) is not None:
+            found.append(passage)
+        elif not isinstance(held, _PLAIN) and (fields := READER.fields(held)) is not None:
+            todo += reversed(list(islice(fields.values(), _MOST_VALUES)))
+    return found or None
+
+
+_PLAIN = (str, int, float, bytes, type(None))
+
+
+def _documents_listed(values: Sequence[Any], key: Any) -> list[Passage] | None:
+    """The documents of a list of nothing else, by its first item."""
+    first = values[0] if values else None
+    some = values[:_MOST_DOCUMENTS]
+    if type(first) is tuple and first and KINDS[type(first[0])] == "document":
+        return READER.document_list(some)
+    if KINDS[type(first)] == "document":
+        return READER.document_list(some)
+    is_hit = isinstance(first, dict) and not _HIT_KEYS.isdisjoint(first) and "role" not in first
+    is_text = type(first) is str and key in CONTEXT_KEYS
+    return READER.listed(some) if is_hit or is_text else None
 
 
 def texts_in(value: Any, depth: int = 4) -> Iterator[str]:

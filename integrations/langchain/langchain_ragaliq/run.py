@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 from uuid import UUID
 
@@ -19,7 +20,7 @@ from opentelemetry import trace
 
 from langchain_ragaliq._private import span_by_run_id
 from langchain_ragaliq.overrides import STATE_ANSWER_KEYS, Overrides
-from langchain_ragaliq.reading import KINDS, READER, documents_among, texts_in
+from langchain_ragaliq.reading import KINDS, READER, StateReader, texts_in
 from ragaliq import OpenRun, Passage, SpanTarget, span_target
 from ragaliq.capture import CONTEXT_KEYS, Found, RecordedRun, RunLog, models_words, text_blocks
 
@@ -28,6 +29,7 @@ _SEQUENCE_STEP = "seq:step:"
 _OWN_METADATA = ("ls_", "langgraph_", "checkpoint_", "lc_", "__")
 _CONTEXT_KEYS = frozenset(CONTEXT_KEYS)
 _MOST_TEXTS = 100  # of a list of them
+_MOST_KEYS = 64  # of a state
 _NOT_FETCHED = None, None, ()
 
 
@@ -84,6 +86,7 @@ class Run:
         "run_id",
         "session_id",
         "started",
+        "state",
         "steps",
         "ticket",
     )
@@ -123,6 +126,7 @@ class Run:
         self.message: BaseMessage | None = None
         self.guarded: set[str] | None = None
         self.is_interrupted = False
+        self.state = StateReader()
         # What a thread's state had under the keys of answers before any step may have answered.
         self.kept: dict[Any, Any] = {}
         self.has_answered = False
@@ -216,15 +220,13 @@ class Run:
             self.took(run, inputs)
 
     def took(self, run: int, inputs: Any) -> None:
-        """A step was given these: keep the documents and texts that may be the context."""
+        """A step was given these: keep the documents and texts that may be evidence."""
         if KINDS[type(inputs)] not in {"", "document"}:
             return  # messages and prompts: models report those themselves
-        log = self.log
-        log.given(run, documents_among(inputs))
+        self.log.given(run, self.state.documents_by_key(inputs))
         if isinstance(inputs, dict):
-            for key, text in inputs.items():
-                if isinstance(text, str) and text and key in _CONTEXT_KEYS:
-                    log.said(run, text, key)
+            for key, text in self.state.new_texts(inputs):
+                self.log.said(run, text, key, is_input=True)
 
     def retrieved(self, run: int, documents: Sequence[Any]) -> None:
         """A retriever returned documents."""
@@ -240,8 +242,8 @@ class Run:
             log.said(run, outputs)
         elif isinstance(outputs, dict):
             self.has_answered = self.has_answered or not self.answer_keys.isdisjoint(outputs)
-            log.returned(run, by_key=documents_among(outputs))
-            for key, value in outputs.items():
+            log.returned(run, by_key=self.state.documents_by_key(outputs))
+            for key, value in islice(outputs.items(), _MOST_KEYS):
                 if isinstance(value, str):  # the texts of messages are of a kind of their own
                     log.said(run, value, key)
                 elif type(value) is list and key not in _CONTEXT_KEYS:
@@ -257,7 +259,8 @@ class Run:
             log.returned(run, documents)
         elif (fields := READER.fields(outputs)) is not None or isinstance(outputs, list | tuple):
             self.has_answered = True
-            log.returned(run, by_key=documents_among(outputs if fields is None else dict(fields)))
+            held = outputs if fields is None else dict(fields)
+            log.returned(run, by_key=self.state.documents_by_key(held))
 
     def _listed(self, run: int, values: list[Any], key: Any = "") -> None:
         """A step returned a list: its texts may be what it found."""

@@ -1,0 +1,91 @@
+"""A state of any size and kind passes the handler, which looks at a few values of it."""
+
+from itertools import repeat
+from typing import Any, TypedDict
+
+import pytest
+from langchain_core.documents import Document
+from langgraph.graph import END, START, StateGraph
+
+from langchain_ragaliq.reading import StateReader, documents_in
+
+
+class Endless(list):
+    """A list of rows that are made as they are asked for."""
+
+    def __iter__(self):
+        return repeat({"row": 1})
+
+    def __len__(self):
+        return 10**9
+
+    def __getitem__(self, at):
+        return {"row": at}
+
+
+class Counted(dict):
+    """A record that counts how often it was looked at."""
+
+    looked_at = 0
+
+    def values(self):
+        Counted.looked_at += 1
+        return super().values()
+
+
+class State(TypedDict, total=False):
+    question: str
+    held: Any
+    answer: str
+
+
+@pytest.mark.parametrize("held", [Endless(), [Endless()], {"rows": Endless()}])
+def test_a_list_without_an_end_is_not_read(held, watch, invoke):
+    graph = StateGraph(State)
+    graph.add_node("one", lambda state: {"held": held, "answer": "Five days."})
+    graph.add_edge(START, "one")
+    graph.add_edge("one", END)
+    invoke(graph.compile(), {"question": "How long?", "held": held}, watch.config)
+    assert watch.only[2] == "Five days."
+
+
+def test_a_thousand_records_are_not_walked_through():
+    Counted.looked_at = 0
+    state = {"rows": [Counted(id=n, name="x") for n in range(1_000)]}
+    reader = StateReader()
+    for _ in range(20):  # nodes
+        assert reader.documents_by_key(state) == {}
+    assert 0 < Counted.looked_at < 40
+
+
+def test_documents_are_read_once_however_many_nodes_are_given_them():
+    reader, documents = StateReader(), [Document("Refunds take five days.", id="r1")]
+    first = reader.documents_by_key({"docs": documents})["docs"]
+    assert reader.documents_by_key({"docs": documents})["docs"] is first
+    documents.append(Document("They are paid to the card."))
+    assert [p.text for p in reader.documents_by_key({"docs": documents})["docs"]] == [
+        "Refunds take five days.",
+        "They are paid to the card.",
+    ]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [Document("d")],
+        [(Document("d"), 0.5)],
+        ([Document("d")], [Document("e")]),
+        {"a": {"hits": [Document("d")]}},
+        [{"page_content": "d"}],
+        [{"title": "t", "content": "d"}],
+    ],
+)
+def test_documents_in_a_few_values_are_found(value):
+    assert documents_in(value)[0].text == "d"
+
+
+@pytest.mark.parametrize(
+    "value", ["d", 1.5, ["d"], [[0.1] * 1_536], {"a": 1}, [{"id": 1}], object()]
+)
+def test_other_values_hold_none(value):
+    assert documents_in(value) is None
