@@ -17,6 +17,7 @@
     └── JudgeError             the judge gave nothing that can be scored
         ├── JudgeAPIError      the request failed: network, authentication, rate limit, server
         │   ├── CircuitOpenError   it was not sent: the judge kept failing and is left alone
+        │   ├── JudgeBillingError  the account has no credit: not repeated, opens the breaker
         │   └── JudgeProcessError  the process that judges died
         ├── JudgeTimeoutError  no reply within the time limit
         │   └── RateLimitedError   our own rate limit left no turn within the time limit
@@ -47,6 +48,7 @@ __all__ = [
     "EvaluationTimeout",
     "JobRefusedError",
     "JudgeAPIError",
+    "JudgeBillingError",
     "JudgeError",
     "JudgeProcessError",
     "JudgeRefusalError",
@@ -193,6 +195,10 @@ class JudgeAPIError(JudgeError):
 
 class CircuitOpenError(JudgeAPIError):
     """The judge was not asked: it failed too often in a row and is left alone for a while."""
+
+
+class JudgeBillingError(JudgeAPIError):
+    """The account has no credit: the request is not repeated, and the breaker opens at once."""
 
 
 class JudgeProcessError(JudgeAPIError):

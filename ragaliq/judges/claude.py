@@ -6,9 +6,10 @@ import functools
 from typing import TYPE_CHECKING, Any, Literal
 
 import anthropic
-from anthropic.types import Message, OutputConfigParam, TextBlockParam, Usage
+from anthropic.types import OutputConfigParam, TextBlockParam
 from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
 from pydantic import BaseModel
+from typing_extensions import TypeIs
 
 from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import (
@@ -23,10 +24,13 @@ from ragaliq.judges.clients import (
     check_address,
     check_key,
     check_model,
+    http_client,
+    refused_request,
     request_error,
-    token_count,
+    unlogged,
 )
 from ragaliq.judges.prompted import PromptedJudge
+from ragaliq.judges.vendors import error_in, stop_of, usage_of
 
 if TYPE_CHECKING:
     from ragaliq.judges.prompting import PromptSource, RenderedPrompt
@@ -130,46 +134,39 @@ class ClaudeJudge(PromptedJudge):
             JudgeResponseError: The reply is cut off.
         """
         message = await self._send(prompt, reply)
-        spent = message.usage
-        usage = self.priced(
-            JudgeUsage(
-                input_tokens=token_count(spent.input_tokens),
-                output_tokens=token_count(spent.output_tokens),
-                cache_read_tokens=token_count(spent.cache_read_input_tokens),
-                cache_write_tokens=token_count(spent.cache_creation_input_tokens),
-                requests=1,
-            )
-        )
-        if message.stop_reason == "refusal":
-            raise JudgeRefusalError(f"{message.model} declined to answer", usage=usage)
-        if message.stop_reason == "max_tokens":
-            raise JudgeResponseError(
-                f"the reply was cut off at max_tokens={self._max_tokens}; raise it or ask about "
-                "fewer claims",
-                usage=usage,
-            )
-        if message.stop_reason == "model_context_window_exceeded":
+        usage = self.priced(usage_of(message["usage"]))
+        stop, reason = stop_of(message), message.get("stop_reason")
+        if stop in ("refused", "filtered"):
+            raise JudgeRefusalError(f"{self.model} declined to answer", usage=usage)
+        if reason == "model_context_window_exceeded":
             raise JudgeResponseError(
                 "the reply was cut off where the model's context window ended; "
                 "use fewer or shorter chunks",
                 usage=usage,
             )
+        if stop == "cut_off":
+            raise JudgeResponseError(
+                f"the reply was cut off at max_tokens={self._max_tokens}; raise it or ask about "
+                "fewer claims",
+                usage=usage,
+            )
         # Other blocks, such as the model's thinking, have no text.
-        parts = (getattr(block, "text", None) for block in message.content)
+        parts = (block.get("text") for block in message["content"] if isinstance(block, dict))
         return "".join(part for part in parts if isinstance(part, str)), usage
 
     async def _client(self) -> anthropic.AsyncAnthropic:
         return self._given or await self._clients.get()
 
-    async def _send(self, prompt: RenderedPrompt, reply: type[BaseModel]) -> Message:
+    async def _send(self, prompt: RenderedPrompt, reply: type[BaseModel]) -> dict[str, Any]:
         client = await self._client()
         failure: JudgeError
         try:
-            # Not `messages.parse`: it parses before it returns, so that a refusal or a reply cut
-            # off at max_tokens ends in pydantic's error, and its stop reason and cost are lost.
-            message = await client.messages.create(
-                **self._params(prompt, reply), timeout=client.timeout
-            )
+            # Not `messages.create`: building its types takes a third of the time of a request, and
+            # what is read of them are a few fields.
+            with unlogged():
+                message = await client.post(
+                    "/v1/messages", body=dict(self._params(prompt, reply)), cast_to=object
+                )
         except anthropic.AnthropicError as error:
             failure = request_failed(error, self.model, client.timeout)
         except ValueError:
@@ -177,7 +174,12 @@ class ClaudeJudge(PromptedJudge):
         else:
             if is_complete(message):
                 return message
-            failure = JudgeResponseError("the Claude API's reply is not a message; check base_url=")
+            if said := error_in(message):
+                failure = refused_request(said, service=_SERVICE, model=self.model, advice=_ADVICE)
+            else:
+                failure = JudgeResponseError(
+                    "the Claude API's reply is not a message; check base_url="
+                )
         # Raised outside the handlers: the SDK's error holds request and reply.
         raise failure
 
@@ -207,17 +209,17 @@ def _schema(reply: type[BaseModel]) -> dict[str, Any]:
     return anthropic.transform_schema(reply)
 
 
-def is_complete(message: object) -> bool:
-    """Whether it has what a reply of the API has."""
-    # The SDK builds its types without checking them, and something else may answer at base_url.
-    return isinstance(getattr(message, "content", None), list) and isinstance(
-        getattr(message, "usage", None), Usage
+def is_complete(message: object) -> TypeIs[dict[str, Any]]:
+    """Tell whether it has what a reply of the API has; something else may answer at base_url."""
+    return (
+        isinstance(message, dict)
+        and isinstance(message.get("content"), list)
+        and isinstance(message.get("usage"), dict)
     )
 
 
 def _build_client(options: dict[str, Any]) -> anthropic.AsyncAnthropic:
-    # The SDK would follow a redirect and send question, answer and context to another host.
-    direct = anthropic.DefaultAsyncHttpxClient(follow_redirects=False, timeout=options["timeout"])
+    direct = http_client(anthropic, options["timeout"])
     try:
         return anthropic.AsyncAnthropic(**options, http_client=direct)
     except (anthropic.AnthropicError, ValueError, TypeError) as error:
@@ -246,10 +248,10 @@ def _check_client(client: anthropic.AsyncAnthropic) -> None:
         )
 
 
+_SERVICE = "the Claude API"
 _ADVICE = {
     400: "check the model's name, max_tokens= and the size of the context",
     401: "the API key is not valid; check ANTHROPIC_API_KEY or api_key=",
-    402: "check the account's billing",
     403: "the API key may not use this model",
     404: "check the model's name, base_url= and, for a batch, the workspace of the key",
     413: "the request is too large; use fewer or shorter chunks",
@@ -265,7 +267,7 @@ def request_failed(error: anthropic.AnthropicError, model: str, timeout: object)
     return request_error(
         error,
         sdk=anthropic,
-        service="the Claude API",
+        service=_SERVICE,
         model=model,
         timeout=timeout,
         advice=_ADVICE,

@@ -8,14 +8,26 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import re
 import threading
 import weakref
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from contextvars import ContextVar
+from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from urllib.parse import urlsplit
 
-from ragaliq.errors import ConfigurationError, JudgeAPIError, JudgeError, JudgeTimeoutError
+from ragaliq.core.proxies import proxy_errors
+from ragaliq.errors import (
+    ConfigurationError,
+    JudgeAPIError,
+    JudgeBillingError,
+    JudgeError,
+    JudgeRefusalError,
+    JudgeTimeoutError,
+)
+from ragaliq.judges.vendors import ServerError, error_in, name_errors
 
 # --- One client per event loop, closed with it ------------------------------------------------
 
@@ -104,6 +116,41 @@ def _close(keeper: AsyncGenerator[None]) -> None:
     asyncio.ensure_future(keeper.aclose())  # noqa: RUF006 - the loop holds it
 
 
+def http_client(sdk: Any, timeout: float) -> Any:
+    """An SDK's HTTP client, for one of its clients.
+
+    It follows no redirect: the SDK would send question, answer and context to another host.
+
+    Raises:
+        ConfigurationError: The environment names a proxy that cannot be used.
+    """
+    with proxy_errors():
+        return sdk.DefaultAsyncHttpxClient(
+            follow_redirects=False, timeout=timeout, event_hooks={"response": [name_errors]}
+        )
+
+
+# --- Requests are no lines of a log -----------------------------------------------------------
+
+_asking = ContextVar("ragaliq_asks_a_judge", default=False)
+
+
+def _keeps_texts_out(record: logging.LogRecord) -> bool:
+    return record.levelno > logging.DEBUG or not _asking.get()
+
+
+@contextlib.contextmanager
+def unlogged() -> Iterator[None]:
+    """Inside, the SDKs log no request: with the root logger at DEBUG they would print its texts."""
+    for name in ("anthropic._base_client", "openai._base_client"):
+        logging.getLogger(name).addFilter(_keeps_texts_out)  # added once, however often it is
+    token = _asking.set(True)
+    try:
+        yield
+    finally:
+        _asking.reset(token)
+
+
 # --- Failures ---------------------------------------------------------------------------------
 
 _REQUEST_ID = re.compile(r"[\w-]{1,64}", re.ASCII)
@@ -129,14 +176,11 @@ def request_error(
             f"{model} did not reply{limit}; raise timeout= or send less at a time"
         )
     if isinstance(error, sdk.APIStatusError):
-        status, request_id = error.status_code, error.request_id or ""
-        named = f" (request {request_id})" if _REQUEST_ID.fullmatch(request_id) else ""
-        todo = advice.get(status) or "check the request's settings"
-        if status < 400:
-            todo = "redirects are not followed; set base_url= to the address it points to"
-        elif status >= 500 and status not in advice:
-            todo = "the API failed; try again later"
-        return JudgeAPIError(f"{service} answered {status} for {model}{named}: {todo}")
+        said = error_in(error.body, error.status_code) or ServerError(error.status_code)
+        request_id = error.request_id or ""
+        return refused_request(
+            said, service=service, model=model, request_id=request_id, advice=advice
+        )
     if isinstance(error, sdk.APIConnectionError):
         return JudgeAPIError(
             f"the connection to {service} failed or was cut off; check the network and base_url="
@@ -144,9 +188,34 @@ def request_error(
     return JudgeAPIError(f"the request to {service} failed ({type(error).__name__})")
 
 
-def token_count(found: object) -> int:
-    """A number of tokens, whatever a server sends in its place; 0 for none."""
-    return found if isinstance(found, int) and found > 0 else 0
+def refused_request(
+    said: ServerError,
+    *,
+    service: str,
+    model: str,
+    request_id: str = "",
+    advice: Mapping[int, str] = MappingProxyType({}),
+) -> JudgeError:
+    """The error for a request that a server refused; nothing that it wrote is repeated."""
+    status = said.status
+    named = f" (request {request_id})" if _REQUEST_ID.fullmatch(request_id) else ""
+    answered = f"{service} answered {status} for {model}{named}"
+    if said.lacks_credit:
+        return JudgeBillingError(
+            f"{answered}: the account has no credit left; add credit or raise its spending limit"
+        )
+    if said.is_filtered:
+        return JudgeRefusalError(f"{answered}: a content filter refused the request")
+    todo = advice.get(status) or "check the request's settings"
+    if status < 400:
+        todo = "redirects are not followed; set base_url= to the address it points to"
+    elif said.is_too_long:
+        todo = "the request is longer than the model's window; use fewer or shorter chunks"
+        if "context_window=" in advice.get(400, ""):
+            todo += ", or set context_window= to what the server is started with"
+    elif status >= 500 and status not in advice:
+        todo = "the API failed; try again later"
+    return JudgeAPIError(f"{answered}: {todo}")
 
 
 def check_address(url: object, *, where: str) -> None:
@@ -174,11 +243,19 @@ def check_key(key: str, *, whose: str, where: str) -> None:
         )
 
 
+_KEY = re.compile(r"sk[-_]|pk-|gsk_|hf_|xai-|AIza|[A-Za-z0-9_-]{41,}\Z")
+
+
+def looks_like_key(text: str) -> bool:
+    """Tell whether a text in the place of a name may be a key, so that it is not repeated."""
+    return bool(_KEY.match(text))
+
+
 def check_model(model: str, max_tokens: int | None, *, whose: str) -> None:
     """Refuse a model without a name, or with a key for one, and replies without tokens."""
     if not model or not isinstance(model, str):
         raise ConfigurationError(f"{whose}: model must name a model")
-    if model.startswith("sk-"):  # not repeated: errors and telemetry name the model
+    if looks_like_key(model):  # not repeated: errors and telemetry name the model
         raise ConfigurationError(f"{whose}: model must name a model; this looks like an API key")
     if max_tokens is not None and max_tokens < 1:
         raise ConfigurationError(f"{whose}: max_tokens must be positive, got {max_tokens}")

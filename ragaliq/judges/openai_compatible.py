@@ -1,4 +1,4 @@
-"""Any model behind a chat-completions server as the judge: vLLM, Ollama, llama.cpp, LM Studio.
+"""Any model behind a chat-completions server: OpenAI, Azure, gateways, vLLM, Ollama, llama.cpp.
 
 The `openai` SDK is loaded when a judge is built: `from ragaliq import *` works without the extra.
 """
@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel
 
@@ -27,11 +28,14 @@ from ragaliq.judges.clients import (
     check_address,
     check_key,
     check_model,
+    http_client,
+    refused_request,
     request_error,
-    token_count,
+    unlogged,
 )
 from ragaliq.judges.pricing import provider_at
 from ragaliq.judges.prompted import PromptedJudge
+from ragaliq.judges.vendors import UNKNOWN_USAGE, ServerError, error_in, first_of, stop_of, usage_of
 from ragaliq.judges.wire import schema_of
 
 if TYPE_CHECKING:
@@ -41,33 +45,44 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+ReplyFormat = Literal["json_schema", "json_object", "text"]
+"""The form a server is asked to hold a reply to: a JSON schema, any JSON object, or none."""
+
+_FORMATS: tuple[ReplyFormat, ...] = ("json_schema", "json_object", "text")
 _SMALLEST_WINDOW = 2048
+# Of a server of your own, as common ones are started; and of the models that vendors sell.
+_OWN_WINDOW, _SOLD_WINDOW = 4096, 128_000
+_MOST_ANSWER_CHARS, _MOST_CLAIMS = 24_000, 40  # as for Claude: a longer reply is seldom complete
 
 
 class OpenAICompatibleJudge(PromptedJudge):
     """Asks a model through the chat-completions protocol.
 
-    Such servers take different requests and hold a model to a JSON schema or do not. The judge asks
-    for JSON in the strictest way the server takes, which it finds out with its first request,
-    describes the form in the prompt as well, and reads replies tolerantly. Control tokens of chat
-    templates, such as `<|im_start|>`, reach the model as text and not as tokens.
+    Servers differ in what a request may hold. The first call finds it out: the strictest
+    `reply_format` that the server takes, and whether it takes a temperature, a system message and
+    `max_tokens`. From the first reply on, all requests are alike. The prompt describes the form of
+    the reply as well. Control tokens of chat templates, such as `<|im_start|>`, reach the model as
+    text and not as tokens.
 
     One judge may be used from several event loops and threads at once. Requests are repeated by the
     SDK alone (408, 409, 429, 5xx, lost connections, timeouts), `max_retries` times. Redirects to
     another address are not followed.
 
     Args:
-        base_url: Where the server is, such as `http://localhost:11434/v1`.
-        model: The model's name as the server knows it.
-        api_key: The server's key. When None, no key is sent; only OpenAI's own address gets
-            OPENAI_API_KEY from the environment.
+        model: The model's name as the server knows it; with Azure, the deployment's.
+        base_url: The server's address, such as `http://localhost:11434/v1`; when None,
+            OPENAI_BASE_URL or OpenAI's own. Azure: `https://NAME.openai.azure.com/openai/v1`.
+        api_key: The server's key. When None, no key is sent to an address that you give; OpenAI's
+            own, and the one in OPENAI_BASE_URL, get OPENAI_API_KEY.
         timeout: Seconds to wait for the reply to one request.
         max_tokens: The most a reply may have, in tokens; when None, the server's own limit. Small
             models can go on for ever: give them one.
         temperature: How freely the model words its replies; when None, the server's default.
         context_window: Tokens that request and reply may have together, as the server was started.
             Longer contexts, answers and lists of claims are judged in parts. The default is what
-            common servers begin with; some cut longer requests off without a word.
+            common servers begin with (4096); some cut longer requests off without a word. At the
+            addresses of vendors it is 128,000.
+        reply_format: `json_schema`, `json_object` or `text`; when None, found on the first call.
         max_retries: How often the SDK repeats a failed request; when None, its own default.
         prompts: Prompts to use in the place of ours: name to text or `pathlib.Path`, or a
             `pathlib.Path` to a folder.
@@ -84,18 +99,28 @@ class OpenAICompatibleJudge(PromptedJudge):
     def __init__(
         self,
         *,
-        base_url: str,
         model: str,
+        base_url: str | None = None,
         api_key: str | None = None,
         timeout: float = 60.0,
         max_tokens: int | None = None,
         temperature: float | None = 0.0,
-        context_window: int = 4096,
+        context_window: int | None = None,
+        reply_format: ReplyFormat | None = None,
         max_retries: int | None = None,
         prompts: PromptSource | None = None,
     ) -> None:
         super().__init__(prompts=prompts)
         check_model(model, max_tokens, whose="OpenAICompatibleJudge")
+        if reply_format is not None and reply_format not in _FORMATS:
+            raise ConfigurationError(
+                f"OpenAICompatibleJudge: reply_format must be one of {', '.join(_FORMATS)}"
+            )
+        address = _address(base_url)
+        self.provider = provider_at(address)
+        self.costs_money = self.provider is not None
+        if context_window is None:
+            context_window = _SOLD_WINDOW if self.provider else _OWN_WINDOW
         if context_window < _SMALLEST_WINDOW:
             raise ConfigurationError(
                 f"OpenAICompatibleJudge: context_window must be at least {_SMALLEST_WINDOW} "
@@ -105,28 +130,29 @@ class OpenAICompatibleJudge(PromptedJudge):
         # fits an answer, or the verdicts on the claims, at some hundred tokens each; the prompts
         # take the rest.
         self.max_context_chars = context_window // 2 * 3
-        self.max_answer_chars = context_window // 4 * 3
-        self.max_claims = context_window // 4 // 120
-        check_address(base_url, where="base_url=")
-        options: dict[str, Any] = {"base_url": base_url, "timeout": timeout}
+        self.max_answer_chars = min(context_window // 4 * 3, _MOST_ANSWER_CHARS)
+        self.max_claims = min(context_window // 4 // 120, _MOST_CLAIMS)
+        options: dict[str, Any] = {"base_url": address, "timeout": timeout}
         if max_retries is not None:
             options["max_retries"] = max_retries
         self._sdk = _load_sdk()
         build = functools.partial(_build_client, self._sdk, options)
         first = build()
         self._clients: LoopClients[openai.AsyncOpenAI] = LoopClients(build, first)
-        self._headers = _own_headers(self._sdk, first.base_url.host, api_key)
+        host = first.base_url.host
+        self._headers = _own_headers(self._sdk, host, api_key, is_given=base_url is not None)
         self.model = model
-        self.provider = provider_at(base_url)
         self._timeout = timeout
         self._temperature = temperature
         self._max_tokens = max_tokens
-        self._dialects = _Dialects(
-            Dialect(
-                temperature=temperature is not None,
-                limit=None if max_tokens is None else "max_tokens",
-            )
+        # OpenAI's reasoning models refuse the older name, and other servers the newer one.
+        is_openai = host == _OPENAI or host.endswith(_AZURE)
+        self._form = RequestForm(
+            reply_format or "json_schema",
+            has_temperature=temperature is not None,
+            limit="max_completion_tokens" if is_openai else "max_tokens",
         )
+        self._is_format_given, self._is_form_found = reply_format is not None, False
 
     async def aclose(self) -> None:
         """Close the connections of the running event loop; not needed where the loop ends."""
@@ -140,7 +166,7 @@ class OpenAICompatibleJudge(PromptedJudge):
     async def complete(
         self, prompt: RenderedPrompt, reply: type[BaseModel]
     ) -> tuple[str, JudgeUsage]:
-        """Send one request, in simpler words where the server takes no others.
+        """Send one request; the first one in simpler forms too, where the server takes no others.
 
         Raises:
             JudgeTimeoutError: No reply within the time limit.
@@ -149,89 +175,125 @@ class OpenAICompatibleJudge(PromptedJudge):
             JudgeResponseError: The reply is cut off, or it is not a chat completion.
         """
         text = self.worded(prompt, reply)
-        began = dialect = self._dialects.current
+        is_found, form = self._is_form_found, self._form
         while True:
-            request = self._request(dialect, prompt.system, text, reply)
-            body, failure, complaint = await self._post(request)
+            body, error, failure = await self._post(self._request(form, prompt.system, text, reply))
             if failure is None:
-                self._dialects.accept(dialect)
+                self._keep(form)
                 return self._read_completion(body)
-            other = complaint and self._dialects.concede(began, dialect, *complaint)
-            if not other:
+            if error is not None and error.code == _MALFORMED:
+                return str(error.fields.get("failed_generation") or ""), UNKNOWN_USAGE
+            simpler = None if is_found or error is None else self._simpler(form, error)
+            if simpler is None:
                 # Raised outside the handlers: the SDK's error holds request and reply.
                 raise failure
-            began = other if other == self._dialects.current else began
-            dialect = other
+            form = simpler
 
     async def _post(
         self, request: dict[str, Any]
-    ) -> tuple[object, JudgeError | None, tuple[int, str] | None]:
-        """The body of the reply, or why there is none, with status and complaint if it says so."""
-        sdk, complaint = self._sdk, None
+    ) -> tuple[object, ServerError | None, JudgeError | None]:
+        """The body of the reply; else what the server says of an error, and the error of ours."""
+        sdk = self._sdk
         client = await self._clients.get()
         try:
-            body = await client.chat.completions.create(**request, extra_headers=self._headers)
+            # Not `chat.completions.create`: building its types takes a third of the time of a
+            # request, and what is read of them are a few fields.
+            with unlogged():
+                body = await client.post(
+                    "/chat/completions",
+                    body=request,
+                    cast_to=object,
+                    options={"headers": self._headers},
+                )
         except sdk.OpenAIError as error:
+            said = None
             if isinstance(error, sdk.APIStatusError):
-                complaint = (error.status_code, str(error).lower())
+                said = error_in(error.body, error.status_code)
             failure = request_error(
                 error,
                 sdk=sdk,
-                service="the chat-completions server",
+                service=_SERVICE,
                 model=self.model,
                 timeout=self._timeout,
                 advice=_ADVICE,
             )
-            return None, failure, complaint
+            return None, said, failure
         except ValueError:
             body = None
-        choices = getattr(body, "choices", None)
-        if not isinstance(choices, list) or not choices or not hasattr(choices[0], "message"):
+        if (said := error_in(body)) is not None:
+            refused = refused_request(said, service=_SERVICE, model=self.model, advice=_ADVICE)
+            return None, said, refused
+        choice = first_of(body, "choices")
+        if not isinstance(choice, dict) or not isinstance(choice.get("message"), dict):
             problem = (
                 "the server's reply is not a chat completion; check base_url=, which ends in /v1 "
                 "with most servers"
             )
-            return None, JudgeResponseError(problem), None
+            return None, None, JudgeResponseError(problem)
         return body, None, None
 
     def _request(
-        self, dialect: Dialect, system: str, text: str, reply: type[BaseModel]
+        self, form: RequestForm, system: str, text: str, reply: type[BaseModel]
     ) -> dict[str, Any]:
         messages = [{"role": "system", "content": system}, {"role": "user", "content": text}]
-        if not dialect.system_role:
+        if not form.has_system:
             messages = [{"role": "user", "content": f"{system}\n\n{text}"}]
         request: dict[str, Any] = {"model": self.model, "messages": messages}
-        if dialect.temperature:
+        if form.has_temperature:
             request["temperature"] = self._temperature
-        if dialect.limit is not None:
-            request[dialect.limit] = self._max_tokens
-        schema = schema_of(reply)
-        if dialect.reply_format == "json_schema":
-            named = {"name": reply.__name__, "strict": True, "schema": schema}
+        if self._max_tokens is not None:
+            request[form.limit] = self._max_tokens
+        if form.reply_format == "json_schema":
+            named = {"name": reply.__name__, "strict": True, "schema": schema_of(reply)}
             request["response_format"] = {"type": "json_schema", "json_schema": named}
-        elif dialect.reply_format == "json_object_schema":
-            request["response_format"] = {"type": "json_object", "schema": schema}
-        elif dialect.reply_format == "json_object":
+        elif form.reply_format == "json_object":
             request["response_format"] = {"type": "json_object"}
         return request
 
+    def _keep(self, form: RequestForm) -> None:
+        """Ask everything in the form that the server took first."""
+        if self._is_form_found:
+            return
+        if form != self._form:
+            logger.info("the judge's server refused %s and takes %s", self._form, form)
+        self._form, self._is_form_found = form, True
+
+    def _simpler(self, form: RequestForm, error: ServerError) -> RequestForm | None:
+        """A form without what the server complains of; None where that is nothing of the form.
+
+        The complaint may quote the request, so it is only searched for words, and only until the
+        server has taken a request: what one case says never changes how others are asked.
+        """
+        if self._is_form_found:  # another request has found it out in the meantime
+            return self._form if self._form != form else None
+        complaint = f"{error.fields.get('param')} {error.code} {error.message}".lower()
+        for pattern, concession in _CONCESSIONS:
+            simpler = concession(form)
+            is_given = self._is_format_given and simpler.reply_format != form.reply_format
+            if pattern.search(complaint) and simpler != form and not is_given:
+                return simpler
+        return None
+
     def _read_completion(self, body: Any) -> tuple[str, JudgeUsage]:
-        usage = self.priced(_usage(getattr(body, "usage", None)))
-        message = body.choices[0].message
-        reason = getattr(body.choices[0], "finish_reason", None)
-        if _text(getattr(message, "refusal", None)).strip():
+        usage = self.priced(usage_of(body.get("usage")))
+        message = body["choices"][0]["message"]
+        stop = stop_of(body)
+        if stop == "refused":
             raise JudgeRefusalError(f"{self.model} declined to answer", usage=usage)
-        if reason == "content_filter":
+        if stop == "filtered":
             raise JudgeRefusalError(
                 f"a content filter withheld the reply of {self.model}", usage=usage
             )
-        if reason == "length":
+        text = _text(message.get("content"))
+        if stop == "cut_off":
+            thoughts = ", all of it thoughts" if not text.strip() else ""
             raise JudgeResponseError(
-                "the reply was cut off at max_tokens= or where the model's context window ends; "
-                "raise max_tokens=, or set context_window= to what the server is started with",
+                f"the reply was cut off at max_tokens= or where the model's context window ends"
+                f"{thoughts}; raise max_tokens=, or set context_window= to what the server is "
+                "started with",
                 usage=usage,
             )
-        return _text(getattr(message, "content", None)), usage
+        return text, usage
 
 
 def _text(content: Any) -> str:
@@ -242,124 +304,80 @@ def _text(content: Any) -> str:
     return "".join(_text(part.get("text")) for part in parts if isinstance(part, dict))
 
 
-def _usage(spent: Any) -> JudgeUsage:
-    prompt = token_count(getattr(spent, "prompt_tokens", None))
-    reply = token_count(getattr(spent, "completion_tokens", None))
-    if not prompt and not reply:
-        total = token_count(getattr(spent, "total_tokens", None))
-        return JudgeUsage(unsplit_tokens=total, requests=1)
-    details = getattr(spent, "prompt_tokens_details", None)
-    # There, cached tokens are a part of the prompt's; in `JudgeUsage` each is in one figure.
-    read = min(prompt, token_count(getattr(details, "cached_tokens", None)))
-    written = min(prompt - read, token_count(getattr(details, "cache_write_tokens", None)))
-    return JudgeUsage(
-        input_tokens=prompt - read - written,
-        output_tokens=reply,
-        cache_read_tokens=read,
-        cache_write_tokens=written,
-        requests=1,
-    )
-
-
-# --- Dialects ---------------------------------------------------------------------------------
-
-ReplyFormat = Literal["json_schema", "json_object_schema", "json_object", "text"]
-
-_FORMATS: tuple[ReplyFormat, ...] = ("json_schema", "json_object_schema", "json_object", "text")
-_INVALID_REQUEST = (400, 422)
+# --- Forms of a request -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
+class RequestForm:
     """How to word a request."""
 
-    # OpenAI's schema, llama.cpp's object with a schema, a bare object, or no form at all.
-    reply_format: ReplyFormat = "json_schema"
+    reply_format: ReplyFormat
     # Some chat templates know no such role: the system prompt then opens the user's message.
-    system_role: bool = True
-    temperature: bool = True  # reasoning models take none
-    limit: Literal["max_tokens", "max_completion_tokens"] | None = None
+    has_system: bool = True
+    has_temperature: bool = True  # reasoning models take none
+    limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
 
 
-def _simpler_format(dialect: Dialect) -> Dialect:
-    following = _FORMATS.index(dialect.reply_format) + 1
-    return replace(dialect, reply_format=_FORMATS[min(following, len(_FORMATS) - 1)])
+def _simpler_format(form: RequestForm) -> RequestForm:
+    following = min(_FORMATS.index(form.reply_format) + 1, len(_FORMATS) - 1)
+    return replace(form, reply_format=_FORMATS[following])
 
 
-# What a server complains of, and the dialect that avoids it; the same one where none does.
-_CONCESSIONS: tuple[tuple[re.Pattern[str], Callable[[Dialect], Dialect]], ...] = (
+# What a server complains of, and the form that avoids it; the same one where none does.
+_CONCESSIONS: tuple[tuple[re.Pattern[str], Callable[[RequestForm], RequestForm]], ...] = (
     (re.compile(r"response.?format|json.?schema|json.?object|grammar"), _simpler_format),
-    (re.compile(r"temperature"), lambda dialect: replace(dialect, temperature=False)),
+    (re.compile(r"temperature"), lambda form: replace(form, has_temperature=False)),
     (
         re.compile(r"max_completion_tokens"),
-        lambda dialect: replace(dialect, limit=dialect.limit and "max_completion_tokens"),
+        lambda form: replace(form, limit="max_completion_tokens"),
     ),
     (
         re.compile(r"system.{0,3}role|role.{0,20}system|roles must alternate"),
-        lambda dialect: replace(dialect, system_role=False),
+        lambda form: replace(form, has_system=False),
     ),
 )
-
-
-class _Dialects:
-    """What is known about one server. Several requests may find out at once."""
-
-    def __init__(self, first: Dialect) -> None:
-        self.current = first
-        self._is_proven = False
-        self._useless: set[Dialect] = set()
-
-    def accept(self, dialect: Dialect) -> None:
-        """Remember a dialect that the server took."""
-        if dialect != self.current:
-            logger.info("the judge's server refused %s and takes %s", self.current, dialect)
-        self.current, self._is_proven = dialect, True
-
-    def concede(
-        self, began: Dialect, dialect: Dialect, status: int, complaint: str
-    ) -> Dialect | None:
-        """Another dialect to try after one was refused; None where there is none.
-
-        `began` is what the request was asked in first. The complaint, in lower case, may quote the
-        request: it is only searched for words and never kept.
-        """
-        if dialect != began:
-            self._useless.add(dialect)
-        if began != self.current != dialect:
-            return self.current  # another request has found out in the meantime
-        # Whatever the status: llama-cpp-python answers 500 to a form of reply it does not know.
-        named = [
-            other
-            for pattern, concession in _CONCESSIONS
-            if pattern.search(complaint) and (other := concession(dialect)) != dialect
-        ]
-        if named:
-            other = named[0]
-        elif status in _INVALID_REQUEST and not self._is_proven:
-            other = _simpler_format(dialect)  # some say no more than "bad request"
-        else:
-            return None
-        # What did not help once is not tried again, unless the server asks for it by name and has
-        # not taken anything yet: the first time, something else may have been wrong as well.
-        if other == dialect or (other in self._useless and (self._is_proven or not named)):
-            return None
-        return other
+# Groq's: the model wrote something else than the form, which comes with the error.
+_MALFORMED = "json_validate_failed"
 
 
 # --- Clients, checked when they are made ------------------------------------------------------
 
 _OPENAI = "api.openai.com"
+_OPENAI_URL = f"https://{_OPENAI}/v1"
+_AZURE = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com")
+_SERVICE = "the chat-completions server"
 
 _ADVICE = {
-    400: "check the model's name, max_tokens= and context_window=",
+    400: "check the model's name, max_tokens=, context_window= and reply_format=",
     401: "it wants an API key, or another one; check api_key=",
     403: "the API key may not use this model",
     404: "check the model's name and base_url=, which ends in /v1 with most servers",
     413: "the request is too large; lower context_window= or use shorter chunks",
-    422: "check the model's name, max_tokens= and context_window=",
+    422: "check the model's name, max_tokens=, context_window= and reply_format=",
     429: "the rate limit is used up; lower the concurrency or the sample rate",
     503: "it is overloaded or still loading the model; try again later",
 }
+
+
+def _address(base_url: str | None) -> str:
+    """The server's address, checked; from the environment where none is given."""
+    where = "base_url="
+    if base_url is None:
+        base_url, where = os.environ.get("OPENAI_BASE_URL") or _OPENAI_URL, "OPENAI_BASE_URL"
+    check_address(base_url, where=where)
+    parts = urlsplit(base_url)
+    host = parts.hostname or ""
+    if host.endswith(_AZURE) and not parts.path.startswith("/openai/v1"):
+        raise ConfigurationError(
+            f"{where}: write Azure's address as https://{host}/openai/v1, without an api-version, "
+            "and the deployment's name as the model"
+        )
+    if parts.query or parts.fragment:
+        raise ConfigurationError(
+            f"{where}: a judge's address must not hold a query such as ?api-version=; with Azure "
+            "it is https://NAME.openai.azure.com/openai/v1"
+        )
+    return base_url
 
 
 def _load_sdk() -> Any:
@@ -375,20 +393,22 @@ def _load_sdk() -> Any:
 
 
 def _build_client(sdk: Any, options: dict[str, Any]) -> openai.AsyncOpenAI:
-    # The SDK would follow a redirect and send question, answer and context to another host. It
-    # wants a key even where none is sent.
-    direct = sdk.DefaultAsyncHttpxClient(follow_redirects=False, timeout=options["timeout"])
-    client: openai.AsyncOpenAI = sdk.AsyncOpenAI(**options, api_key="unused", http_client=direct)
+    # It wants a key even where none is sent.
+    client: openai.AsyncOpenAI = sdk.AsyncOpenAI(
+        **options, api_key="unused", http_client=http_client(sdk, options["timeout"])
+    )
     return client
 
 
-def _own_headers(sdk: Any, host: str, api_key: str | None) -> Mapping[str, Any]:
+def _own_headers(sdk: Any, host: str, api_key: str | None, *, is_given: bool) -> Mapping[str, Any]:
     """The headers by which a request is authorised, in the place of the SDK's.
 
-    The SDK's variables (OPENAI_API_KEY, organisation, project) are for OpenAI's own address only.
+    The SDK's variables (OPENAI_API_KEY, organisation, project) are for OpenAI's own address and the
+    one in OPENAI_BASE_URL only, not for an address that is given.
     """
     at_openai = host == _OPENAI
-    key = api_key or (os.environ.get("OPENAI_API_KEY") if at_openai else None)
+    uses_environment = at_openai or not is_given
+    key = api_key or (os.environ.get("OPENAI_API_KEY") if uses_environment else None)
     if key:
         check_key(key, whose="the judge's server", where="OPENAI_API_KEY or api_key=")
     elif at_openai:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from typing import Any, Self, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import JudgeResponseError
@@ -21,7 +21,7 @@ from ragaliq.judges.base import (
     digest_of,
     spent_before,
 )
-from ragaliq.judges.parsing import read_reply
+from ragaliq.judges.parsing import find_reply
 from ragaliq.judges.pricing import cost_usd
 from ragaliq.judges.prompting import (
     PLACEHOLDERS,
@@ -63,8 +63,8 @@ class PromptedJudge(BatchingJudge):
         provider: Who serves the model, as price lists name it; None where that is not known.
         caches_context: Whether requests over one context share a prompt cache.
         keeps_form: Whether the model is held to the schema of a reply. Where it is not, the request
-            describes the form in words, control tokens of chat templates in it are broken up, and
-            replies are read tolerantly.
+            describes the form in words, and control tokens of chat templates in it are broken up.
+        asks_again: Whether a request is repeated, once, where its reply is not of the form.
         prompts: The prompts in use.
 
     Raises:
@@ -76,6 +76,7 @@ class PromptedJudge(BatchingJudge):
     provider: str | None = None
     caches_context: bool = False
     keeps_form: bool = True
+    asks_again: bool = True
 
     def __init__(self, *, prompts: PromptSource | PromptSet | None = None) -> None:
         self.prompts = prompts if isinstance(prompts, PromptSet) else PromptSet(prompts)
@@ -96,8 +97,9 @@ class PromptedJudge(BatchingJudge):
         return cost_usd(self.model, usage, provider=self.provider) if self.model else None
 
     def priced(self, usage: JudgeUsage) -> JudgeUsage:
-        """One request's tokens with their price."""
-        return usage.model_copy(update={"cost_usd": self.price(usage)})
+        """One request's tokens with their price; unknown where it says nothing of its tokens."""
+        is_known = usage.total_tokens > 0 or not usage.requests
+        return usage.model_copy(update={"cost_usd": self.price(usage) if is_known else None})
 
     @abstractmethod
     async def complete(
@@ -119,12 +121,31 @@ class PromptedJudge(BatchingJudge):
     async def ask(self, prompt: RenderedPrompt, reply: type[R]) -> tuple[R, JudgeUsage]:
         """The reply to one request, read, and what it cost.
 
+        Replies are read strictly: a guess could score an error's text. Where one is not of the
+        form, the request is repeated once, with what is wrong.
+
         Raises:
-            JudgeError: No reply of this form came; `usage` says what the request cost.
+            JudgeError: No reply of this form came; `usage` says what the requests cost.
         """
         text, usage = await self.complete(prompt, reply)
         with spent_before(usage):
-            return self.read(text, prompt, reply), usage
+            found, fault = find_reply(restore(text), reply)
+        if found is None and self.asks_again:
+            again = self.prompts.render("reply_again", fault=fault).text
+            prompt = replace(prompt, request=f"{prompt.request}\n\n{again}")
+            with spent_before(usage):
+                text, more = await self.complete(prompt, reply)
+            usage += more
+            with spent_before(usage):
+                found, fault = find_reply(restore(text), reply)
+            fault += ", also when it was asked for again" if found is None else ""
+        if found is None:
+            raise JudgeResponseError(
+                f"the reply to {prompt.name} is not of the form asked for: {fault} "
+                f"({len(text)} characters)",
+                usage=usage,
+            )
+        return found, usage
 
     def worded(self, prompt: RenderedPrompt, reply: type[BaseModel]) -> str:
         """The text of the request, as it is sent."""
@@ -133,28 +154,11 @@ class PromptedJudge(BatchingJudge):
         form = self.prompts.render("reply_form", form=form_of(reply)).text
         return f"{defuse(prompt.text)}\n\n{form}"
 
-    def read(self, text: str, prompt: RenderedPrompt, reply: type[R]) -> R:
-        """Read what the model said.
-
-        Raises:
-            JudgeError: It is not a reply of this form.
-        """
-        if not self.keeps_form:
-            return read_reply(restore(text), reply, len(prompt.asked.claims) or None)
-        try:
-            return reply.model_validate_json(text)
-        except ValidationError as error:
-            faults = error.error_count()
-        # Raised outside the handler: pydantic's error quotes the reply and must not be chained.
-        raise JudgeResponseError(
-            f"the reply to {prompt.name} is not of the form asked for ({faults} faults in "
-            f"{len(text)} characters)"
-        )
-
     def answered_by(self, send: Send) -> Self:
         """This judge with another way to get its replies: `send` in the place of `complete`."""
         other = copy.copy(self)
         other.complete = send  # type: ignore[assignment, method-assign]
+        other.asks_again = False  # what replies there are is settled
         return other
 
     def _prompt(self, name: str, asked: Asked) -> RenderedPrompt:

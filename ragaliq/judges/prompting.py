@@ -30,6 +30,7 @@ PLACEHOLDERS: Mapping[str, frozenset[str]] = {
     "relevance": frozenset({"question", "answer"}),
     "context_relevance": frozenset({"question", "chunk"}),
     "reply_form": frozenset({"form"}),
+    "reply_again": frozenset({"fault"}),
 }
 """The prompts there are, and the placeholders each of them must hold."""
 

@@ -26,12 +26,24 @@ def _upper(value: Any) -> Any:
     return value.strip().upper().replace(" ", "_") if isinstance(value, str) else value
 
 
+def _in_range(value: float) -> float:
+    # Another scale, such as 8 of 10, must not pass for a 1.
+    if not 0.0 <= value <= 1.0:
+        raise ValueError("must be from 0 to 1")
+    return value
+
+
+# Not `ge` and `le`, which the subset of JSON schemas that servers agree on does not have.
 _Share = Annotated[
-    float,
-    Field(allow_inf_nan=False, description="0 to 1."),
-    AfterValidator(lambda value: min(1.0, max(0.0, value))),
+    float, Field(allow_inf_nan=False, description="0 to 1."), AfterValidator(_in_range)
 ]
 _Verdict = Annotated[Verdict, BeforeValidator(_upper)]
+# A model that writes 1 for c1 means c1.
+_ClaimId = Annotated[
+    str,
+    BeforeValidator(lambda value: str(value) if type(value) is int else value),
+    Field(description="Such as c1."),
+]
 _Reason = Annotated[str, Field(description="One short sentence on what decides it.")]
 _Evidence = Annotated[str, Field(description="A verbatim quote from one chunk, or empty.")]
 _ChunkIds = Annotated[list[int], Field(description="Ids of the chunks it rests on.")]
@@ -46,7 +58,7 @@ class ClaimsReply(_Wire):  # noqa: D101  a docstring would travel to the model i
 
 
 class ClaimReply(_Wire):  # noqa: D101
-    claim_id: str = Field(description="Such as c1.")
+    claim_id: _ClaimId
     reason: _Reason
     evidence: _Evidence
     chunk_ids: _ChunkIds

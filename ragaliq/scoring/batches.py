@@ -18,7 +18,6 @@ import json
 import logging
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import suppress
 from contextvars import ContextVar
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -26,7 +25,6 @@ from uuid import uuid4
 
 import anthropic
 import httpx2
-from anthropic.types import Message
 from pydantic import BaseModel
 
 from ragaliq.core.concurrency import pause_before_retry
@@ -126,7 +124,7 @@ class BatchJudge(ClaudeJudge):
             _missing.reset(token)
         return not missing
 
-    async def _send(self, prompt: RenderedPrompt, reply: type[BaseModel]) -> Message:
+    async def _send(self, prompt: RenderedPrompt, reply: type[BaseModel]) -> dict[str, Any]:
         params = json.dumps(dict(self._params(prompt, reply)), sort_keys=True)
         outcome = await asyncio.to_thread(self._outcome, params)
         if outcome is None:
@@ -136,10 +134,9 @@ class BatchJudge(ClaudeJudge):
             raise _NoReplyYetError("the request waits for its batch")
         if outcome["type"] != "succeeded":
             raise _failure_of(outcome)
-        with suppress(TypeError, ValueError, AttributeError, KeyError):
-            message = Message.construct(**outcome["message"])
-            if is_complete(message):
-                return message
+        message = outcome.get("message")
+        if is_complete(message):
+            return message
         raise JudgeResponseError("a batch's result is not a message; check base_url=")
 
     def _outcome(self, params: str) -> dict[str, Any] | None:

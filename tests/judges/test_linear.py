@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from ragaliq.core.thoughts import without_thoughts
 from ragaliq.errors import JudgeError
 from ragaliq.evaluators.alignment import Ground, SearchedText
 from ragaliq.evaluators.claims import split_text
@@ -19,9 +20,8 @@ from ragaliq.judges.language.sentences import split_sentences
 from ragaliq.judges.local import context as chunks
 from ragaliq.judges.local import verdict
 from ragaliq.judges.local.words import read_words
-from ragaliq.judges.parsing import read_reply
 from ragaliq.judges.prompting import PromptSet, defuse, delimit, delimit_list, restore
-from ragaliq.judges.wire import ClaimsReply, GradedReply, ScoreReply, VerdictsReply
+from ragaliq.judges.wire import ClaimsReply, ScoreReply, VerdictsReply
 
 pytestmark = pytest.mark.slow
 
@@ -37,6 +37,14 @@ UNITS = [
     *("[^1]: a\n", "1 000 ", "cannot ", "nothing but ", "؟ ", "I do not know. ", "Sorry, "),
     *("at most 12 ships, ", "Tuesday ", "all ships ", "12 days ", "between 1 and 90 ships "),
     *("the context ", "is it? ", "x" * 50 + " ", "3 p.m. "),
+    *(
+        "[THINK]",
+        "[/THINK]",
+        "<seed:think>",
+        "<|channel|>final<|message|>",
+        "◁/think▷",
+        "\n<think>",
+    ),
 ]
 
 
@@ -82,8 +90,8 @@ READERS = {
     "parse_json_reply, claims": lambda text: parse_json_reply(
         '{"claims": ["' + text + '"]}', ClaimsReply
     ),
-    "read_reply, graded": lambda text: read_reply(text, GradedReply),
-    "read_reply, score": lambda text: read_reply(text, ScoreReply),
+    "parse_json_reply, score": lambda text: parse_json_reply(text, ScoreReply),
+    "thoughts": without_thoughts,
     "evidence": evidence,
     "quoted from": quoted_from,
     "claim": claim,

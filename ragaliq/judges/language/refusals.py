@@ -137,11 +137,6 @@ def is_lead_in(sentence: str) -> bool:
     return _in_any(words[-1], "lead_end", lambda _: True)
 
 
-def refuses(said: str) -> bool:
-    """Whether there is a refusal anywhere in a sentence that is `plain`, whatever else it says."""
-    return _in_any(said, "negation", lambda parts: any(map(_has_frame, parts)))
-
-
 def plain(sentence: str) -> str:
     """A sentence as the vocabularies expect it: lower case, no markup, contractions written out."""
     said = _MARKUP.sub(" ", sentence[: _LONGEST + 1]).lower().translate(_APOSTROPHES)

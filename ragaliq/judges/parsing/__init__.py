@@ -1,9 +1,10 @@
-"""Tolerant reading of replies, for judges that cannot be held to a schema.
+"""Strict reading of replies, for judges that cannot be held to a schema.
 
 Everything here is linear in the length of the reply, raises ragaliq's own errors only, and never
 quotes the reply in them.
 """
 
-from ragaliq.judges.parsing.replies import parse_json_reply, parse_verdicts, read_reply
+from ragaliq.judges.parsing.json_replies import find_reply, parse_json_reply
+from ragaliq.judges.parsing.verdicts import parse_verdicts
 
-__all__ = ["parse_json_reply", "parse_verdicts", "read_reply"]
+__all__ = ["find_reply", "parse_json_reply", "parse_verdicts"]

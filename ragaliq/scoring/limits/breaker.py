@@ -80,12 +80,13 @@ class Circuit:
         self._is_probing = self._opened_at is not None
         return self._is_probing
 
-    def leave(self, *, failed: bool | None, is_probe: bool) -> None:
+    def leave(self, *, failed: bool | None, is_probe: bool, is_lasting: bool = False) -> None:
         """Note how it went.
 
         Args:
             failed: Whether the judge failed; None where the run says nothing about the judge.
             is_probe: What `enter` returned.
+            is_lasting: The failure will not pass by itself: one opens the breaker.
         """
         if is_probe:
             self._is_probing = False
@@ -99,10 +100,11 @@ class Circuit:
             self._failed, self._opened_at = 0, None
             return
         self._failed += 1
-        if is_probe or self._failed >= self._breaker.failures:
+        if is_probe or is_lasting or self._failed >= self._breaker.failures:
             logger.warning(
-                "the judge failed %d runs in a row: none is sent to it for %g s",
+                "the judge failed %d runs in a row%s: none is sent to it for %g s",
                 self._failed,
+                ", its account has no credit left" if is_lasting else "",
                 self._breaker.pause,
             )
             self._opened_at = self._clock()

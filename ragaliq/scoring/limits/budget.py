@@ -194,7 +194,7 @@ class BudgetLedger:
         with self._lock:
             for number, (name, window) in enumerate(self._windows.items()):
                 window.reserved -= reserved.amounts[name]
-                known = usage.cost_usd if name.startswith("usd") else float(usage.total_tokens)
+                known = usage.cost_usd if name.startswith("usd") else _known_tokens(usage)
                 if known is not None:
                     here = everywhere = _whole(name, known)
                     if usage.requests or known:
@@ -245,6 +245,11 @@ class BudgetLedger:
         """Deliver what the storage does not know, and close the connections."""
         if self._shared is not None:
             await self._shared.aclose()
+
+
+def _known_tokens(usage: JudgeUsage) -> float | None:
+    """The tokens; None where requests were made and no reply says what they took."""
+    return float(usage.total_tokens) if usage.total_tokens or not usage.requests else None
 
 
 def _whole(name: str, amount: float) -> int:

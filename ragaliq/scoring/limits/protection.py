@@ -10,7 +10,12 @@ from typing import Protocol
 from ragaliq.core.checks import require_kind
 from ragaliq.core.results import EvaluationResult, JudgeUsage
 from ragaliq.core.spending import Pace, spending
-from ragaliq.errors import BudgetExceeded, JudgeProcessError, RateLimitedError
+from ragaliq.errors import (
+    BudgetExceeded,
+    JudgeBillingError,
+    JudgeProcessError,
+    RateLimitedError,
+)
 from ragaliq.scoring.limits.breaker import BreakerState, Circuit, CircuitBreaker
 from ragaliq.scoring.limits.budget import Budget, BudgetLedger, BudgetLine
 from ragaliq.scoring.limits.rate_limits import RateLimits, Turns
@@ -23,6 +28,7 @@ _CHARACTERS_PER_TOKEN = 4
 # Our own limit; and the death of the process it works in, which is started again at once and gives
 # several runs back together.
 _NOT_ITS_FAULT = (RateLimitedError.__name__, JudgeProcessError.__name__)
+_NO_CREDIT = JudgeBillingError.__name__
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +136,11 @@ class Protection:
                         usage = sum((each.usage for each in results.values()), JudgeUsage())
         finally:
             if self._circuit:
-                self._circuit.leave(failed=_judge_failed(results), is_probe=is_probe)
+                self._circuit.leave(
+                    failed=_judge_failed(results),
+                    is_probe=is_probe,
+                    is_lasting=any(each.error_type == _NO_CREDIT for each in results.values()),
+                )
             if self._ledger:
                 if reserved is not None:
                     self._ledger.settle(reserved, usage)

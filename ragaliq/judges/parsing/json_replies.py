@@ -1,0 +1,191 @@
+"""The one value of a given form in a reply, or why there is none."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from ragaliq.core.printable import encodable
+from ragaliq.core.thoughts import without_thoughts
+from ragaliq.errors import JudgeRefusalError, JudgeResponseError
+from ragaliq.judges.language.refusals import is_refusal, plain
+
+R = TypeVar("R", bound=BaseModel)
+
+_LONGEST = 500_000
+"""Characters of a reply that are read; no judge is asked for so much."""
+
+
+def parse_json_reply(reply: str, model: type[R]) -> R:
+    """Read a reply that should have been JSON of a given form.
+
+    Passed over are thoughts, a code fence, lines of prose around the JSON, and objects around the
+    value, as in `{"result": {"claims": [...]}}`. The JSON itself must be faultless.
+
+    Args:
+        reply: The judge's reply.
+        model: The form it was asked for.
+
+    Raises:
+        JudgeRefusalError: The judge declined instead.
+        JudgeResponseError: Nothing in the reply is of that form, or several values that differ are.
+    """
+    found, fault = find_reply(reply, model)
+    if found is None:
+        raise JudgeResponseError(
+            f"the judge's reply is not of the form asked for: {fault} ({len(reply)} characters)"
+        )
+    return found
+
+
+def find_reply(reply: str, model: type[R]) -> tuple[R | None, str]:
+    """Return the value of a given form in a reply, else None and what is wrong with the reply.
+
+    The fault names fields and kinds, and quotes nothing.
+
+    Raises:
+        JudgeRefusalError: The judge declined instead.
+    """
+    if not reply.strip():
+        return None, "it is empty"
+    if len(reply) > _LONGEST:
+        return None, "it is too long"
+    found = find_json(reply)
+    if found.fault:
+        return None, found.fault
+    answers: list[R] = []
+    fault = ""
+    for value in found.values:
+        for candidate in _candidates(value, model):
+            try:
+                answers.append(model.model_validate(candidate))
+            except ValidationError as error:
+                fault = fault or _first_fault(error)
+    if answers and all(answer == answers[0] for answer in answers):
+        return answers[0], ""
+    if answers:
+        return None, f"it holds {len(answers)} answers that differ"
+    if not fault and declines_to_judge(found.prose):
+        raise JudgeRefusalError("the judge declined to answer")
+    wanted = ", ".join(f'"{name}"' for name in model.model_fields)
+    return None, fault or (
+        f"its JSON has no object with {wanted}" if found.values else "it holds no JSON object"
+    )
+
+
+def _candidates(value: object, model: type[BaseModel]) -> Iterator[dict[str, Any]]:
+    """The outermost objects of a value that have all fields of the form."""
+    wanted = {name for name, field in model.model_fields.items() if field.is_required()}
+    pending = [value]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, dict) and wanted <= value.keys():
+            yield value
+        elif isinstance(value, (list, dict)):
+            pending.extend(reversed(value.values() if isinstance(value, dict) else value))
+
+
+def _first_fault(error: ValidationError) -> str:
+    # Places are field names and positions, and messages name kinds: neither is the reply's text.
+    fault = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    return f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}"
+
+
+# --- JSON and what stands around it ------------------------------------------------------------
+
+# Directly after the value before it, or at the beginning of a line, behind tags such as
+# <tool_call>. A bracket that could open no JSON, as in "[note]", is prose.
+_BRACKET = r"(?=\{\s*[\"}]|\[\s*(?:[\[{\"\]\-\d]|true\b|false\b|null\b|NaN\b|Infinity\b))"
+_NEXT = re.compile(rf"\s*+{_BRACKET}")
+_LINE = re.compile(rf"^[^\S\n]*+(?:<[^<>\n]{{1,64}}>[^\S\n]*+)*+{_BRACKET}", re.MULTILINE)
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_FENCE = re.compile(r"^[^\S\n]*+(?:```|~~~)[\w-]*+[^\S\n]*+$", re.MULTILINE)
+
+
+class FoundJson(NamedTuple):
+    """The JSON of a reply, what is left of the reply without it, and what is wrong with it."""
+
+    values: Sequence[object]
+    prose: str
+    fault: str = ""
+    cut_off: str = ""
+    """The text from a value on that has no end."""
+
+
+def find_json(reply: str) -> FoundJson:
+    """Find the lists and objects that a reply consists of, after its thoughts.
+
+    Reading ends at the first that is not JSON: what follows may be the rest of it.
+    """
+    text = encodable(without_thoughts(reply.removeprefix("\ufeff")))
+    values: list[object] = []
+    prose: list[str] = []
+    at, has_surrogates = 0, _SURROGATE.search(text) is not None
+    while (opening := _NEXT.match(text, at) or _LINE.search(text, at)) is not None:
+        prose.append(text[at : opening.start()])
+        try:
+            value, at = _DECODER.raw_decode(text, opening.end())
+            if has_surrogates:  # the decoder lets half a pair pass
+                json.dumps(value, ensure_ascii=False).encode()
+        except _GivenTwiceError:
+            return FoundJson(values, "".join(prose), "it gives a key twice with different values")
+        except RecursionError:
+            return FoundJson(values, "".join(prose), "its JSON is nested too deeply")
+        except json.JSONDecodeError as error:
+            is_cut = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated")
+            fault = f"its JSON is {'cut off' if is_cut else 'damaged'} at character {error.pos}"
+            rest = text[opening.end() :] if is_cut else ""
+            return FoundJson(values, "".join(prose), fault, rest)
+        except ValueError:  # a huge number, or half a surrogate pair
+            return FoundJson(values, "".join(prose), "its JSON is damaged")
+        values.append(value)
+    prose.append(text[at:])
+    return FoundJson(values, _FENCE.sub("", "\n".join(prose)).strip())
+
+
+class _GivenTwiceError(ValueError):
+    """A key has two different values in one object."""
+
+
+def _object_of(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) < len(pairs) and any(found[key] != value for key, value in pairs):
+        raise _GivenTwiceError
+    return found
+
+
+# Line breaks inside strings are the commonest slip of small models, and leave no doubt.
+_DECODER = json.JSONDecoder(object_pairs_hook=_object_of, strict=False)
+
+
+# --- Refusals ------------------------------------------------------------------------------------
+# Looked for only where there is no answer: "No - the text says 'I cannot tell'" is a verdict.
+
+_LONGEST_REFUSAL = 4_000  # characters; a refusal does not come later
+_MOST_SENTENCES = 25
+_PAGE = re.compile(r"\s*+<(?:!doctype|html|head|body|\?xml)\b", re.IGNORECASE)
+_SENTENCE = re.compile(r"[^.!?\n。！？]+")
+
+# On text made plain by `refusals.plain`: lower case, "can not", "i am".
+_DECLINES = re.compile(
+    r"\bi (?:really |simply )?(?:can|could|will|shall) not\b|\bi apologi[sz]e\b|"
+    r"\b(?:i|we) (?:am|are) (?:\w{1,20} )?(?:unable|not able|not allowed|not permitted)\b|"
+    r"\b(?:insufficient|not enough|inadequate) (?:information|context|evidence|data)\b|"
+    r"\b(?:can not|could not|unable to|impossible to) (?:be )?(?:determine|judge|assess|evaluate|"
+    r"verif|rate|decide|comply|help|assist)|\bno verdicts?\b|\b(?:refuse|decline) to\b|"
+    r"\bagainst (?:my|our|the) (?:\w{1,20} )?(?:policy|policies|guidelines|rules|principles)\b|"
+    r"\bnot (?:contain|provide|have|include|offer|give) (?:enough|sufficient)\b|"
+    r"\bas an ai\b|\bcontent policy\b"
+)
+
+
+def declines_to_judge(text: str) -> bool:
+    """Tell whether a reply without verdicts declines; pages of markup, as proxies send, do not."""
+    if _PAGE.match(text):
+        return False
+    sentences = _SENTENCE.findall(text[:_LONGEST_REFUSAL])[:_MOST_SENTENCES]
+    return any(_DECLINES.search(said) for said in map(plain, sentences)) or is_refusal(text)

@@ -1,0 +1,252 @@
+"""Tables of how vendors word a reply: tokens, reasons to stop, errors.
+
+Servers speak a handful of protocols with names and habits of their own. Each table has the names
+of all, so that a reply means the same whichever way it came: by our clients, through a gateway, or
+through a framework's client. What a reply does not say is unknown, never zero.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+from ragaliq.core.results import JudgeUsage
+
+# --- Tokens -----------------------------------------------------------------------------------
+
+# OpenAI and most servers; Anthropic, OpenAI's Responses and LangChain; Gemini; Bedrock; Ollama.
+_INPUT = (
+    "prompt_tokens input_tokens prompt_token_count promptTokenCount inputTokens prompt_eval_count"
+).split()
+_OUTPUT = (
+    "completion_tokens output_tokens candidates_token_count candidatesTokenCount outputTokens "
+    "eval_count"
+).split()
+_TOTAL = "total_tokens total_token_count totalTokenCount totalTokens".split()
+# A part of the input above.
+_CACHED = (
+    "prompt_tokens_details.cached_tokens input_tokens_details.cached_tokens "
+    "input_token_details.cache_read prompt_cache_hit_tokens cached_content_token_count "
+    "cachedContentTokenCount"
+).split()
+_WRITTEN = (
+    "prompt_tokens_details.cache_write_tokens input_tokens_details.cache_write_tokens "
+    "input_token_details.cache_creation "
+    "input_token_details.ephemeral_5m_input_tokens input_token_details.ephemeral_1h_input_tokens"
+).split()
+# Apart from the input above: Anthropic and Bedrock. Gateways that translate Anthropic's figures
+# into OpenAI's give these too, but add them to `prompt_tokens` as OpenAI does.
+_CACHED_APART = "cache_read_input_tokens cacheReadInputTokens cacheReadInputTokenCount".split()
+_WRITTEN_APART = (
+    "cache_creation_input_tokens cacheWriteInputTokens cacheWriteInputTokenCount"
+).split()
+_COUNTS_APART = ("input_tokens", "inputTokens")
+_USAGES = "usage token_usage usage_metadata usageMetadata".split()
+
+UNKNOWN_USAGE = JudgeUsage(requests=1, cost_usd=None)
+"""One request that says nothing of its tokens."""
+
+
+def usage_of(reply: object) -> JudgeUsage:
+    """The tokens of one request, unpriced, from its usage or from the reply that holds it."""
+    spent = next((found for name in _USAGES if (found := _at(reply, name)) is not None), reply)
+    names = [name for name in _INPUT if isinstance(_at(spent, name), int)]
+    named = max(names, key=lambda name: _count(spent, name), default="")
+    total = _sum(spent, _TOTAL)
+    read = _sum(spent, _CACHED[:3]) or _sum(spent, _CACHED[3:])
+    written = _sum(spent, _WRITTEN)
+    input_tokens = _count(spent, named)
+    output_tokens = _sum(spent, _OUTPUT)
+    if named in _COUNTS_APART and (apart := _sum(spent, _CACHED_APART + _WRITTEN_APART)):
+        read, written = _sum(spent, _CACHED_APART), _sum(spent, _WRITTEN_APART)
+        input_tokens += apart
+    if not input_tokens and not output_tokens:
+        return UNKNOWN_USAGE.model_copy(update={"unsplit_tokens": total})
+    # Some leave the thoughts out of the output and count them in the total only (Gemini, xAI).
+    output_tokens = max(output_tokens, total - input_tokens)
+    read = min(read, input_tokens)
+    written = min(written, input_tokens - read)
+    return JudgeUsage(
+        input_tokens=input_tokens - read - written,
+        output_tokens=output_tokens,
+        cache_read_tokens=read,
+        cache_write_tokens=written,
+        requests=1,
+        cost_usd=None,
+    )
+
+
+def _at(value: object, path: str) -> Any:
+    """A field of a mapping or object, by its dotted name; None where there is none."""
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+    return value
+
+
+def _count(value: object, path: str) -> int:
+    """A number of tokens, whatever a server sends in its place; 0 for none."""
+    found = _at(value, path) if path else 0
+    return found if isinstance(found, int) and found > 0 else 0
+
+
+def _sum(value: object, paths: list[str]) -> int:
+    return sum(_count(value, path) for path in paths)
+
+
+# --- Reasons to stop --------------------------------------------------------------------------
+
+Stop = Literal["refused", "filtered", "cut_off", "failed", ""]
+
+_STOPS: dict[str, Stop] = {
+    **dict.fromkeys(["refusal"], "refused"),
+    **dict.fromkeys(
+        "content_filter content_filtered safety recitation blocklist prohibited_content spii "
+        "language image_safety guardrail_intervened".split(),
+        "filtered",
+    ),
+    **dict.fromkeys(
+        "length max_tokens model_length max_output_tokens model_context_window_exceeded "
+        "context_length_exceeded".split(),
+        "cut_off",
+    ),
+    **dict.fromkeys(["error", "malformed_function_call"], "failed"),
+}
+_REASONS = "finish_reason stop_reason finishReason stopReason done_reason".split()
+
+
+def stop_of(reply: object) -> Stop:
+    """Why a reply is not one; empty where the model came to its end."""
+    for part in (reply, first_of(reply, "choices"), first_of(reply, "candidates")):
+        message = _at(part, "message")
+        if any(_filled(_at(each, "refusal")) for each in (part, message)):
+            return "refused"
+        for name in _REASONS:
+            reason = _at(part, name)
+            # An enumeration of a client's own has the name as its value or after a dot.
+            said = str(getattr(reason, "value", reason)).rpartition(".")[2].lower()
+            if found := _STOPS.get(said):
+                return found
+    return ""
+
+
+def first_of(reply: object, name: str) -> Any:
+    """The first of a reply's choices; None without any."""
+    found = _at(reply, name)
+    return found[0] if isinstance(found, list) and found else None
+
+
+def _filled(value: object) -> bool:
+    return bool(value.strip()) if isinstance(value, str) else False
+
+
+# --- Errors -----------------------------------------------------------------------------------
+
+
+class ServerError(NamedTuple):
+    """What the body of a reply says of an error; `message` may quote the request."""
+
+    status: int
+    code: str = ""
+    kind: str = ""
+    message: str = ""
+    fields: Mapping[str, Any] = {}
+
+    @property
+    def lacks_credit(self) -> bool:
+        """Whether somebody has to pay before anything is answered."""
+        names = f"{self.code} {self.kind} {_at(self.fields, 'details.error_code')}"
+        said = self.message[:_LONGEST_COMPLAINT] if self.status in (400, 403, 429) else ""
+        return self.status == 402 or bool(_NO_CREDIT.search(f"{names} {said}"))
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether a content filter or moderation refused the request."""
+        flagged = _at(self.fields, "metadata.flagged_input") or _at(self.fields, "metadata.reasons")
+        return bool(flagged) or not _FILTERED.isdisjoint((self.code, self.kind))
+
+    @property
+    def is_too_long(self) -> bool:
+        """Whether the request is longer than the model's window."""
+        names = f"{self.code} {self.kind}"
+        return bool(_TOO_LONG.search(f"{names} {self.message[:_LONGEST_COMPLAINT]}".lower()))
+
+
+_LONGEST_COMPLAINT = 400
+_NO_CREDIT = re.compile(
+    r"insufficient_quota|insufficient_credits|insufficient_balance|billing_error|billing_not_active|"
+    r"billing_hard_limit_reached|enforced_spend_limit_reached|credit balance is too low|"
+    r"\binsufficient (?:credits|balance|funds)\b|used all available credits|"
+    r"monthly spending limit|doesn't have any credits"
+)
+_FILTERED = {"content_filter", "content_policy_violation", "invalid_prompt", "moderation_blocked"}
+_TOO_LONG = re.compile(
+    r"context_length_exceeded|string_above_max_length|maximum context length|"
+    r"exceeds? the (?:available |model's )?context|prompt is too long|context window"
+)
+# Of an error in a reply with status 200.
+_STATUSES = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "insufficient_quota": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+_BAD_GATEWAY = 502
+_OK = 200
+
+
+def error_in(body: object, status: int = _OK) -> ServerError | None:
+    """The error that a reply's body holds; None where it holds none.
+
+    Args:
+        body: The body, parsed, or what an SDK kept of it.
+        status: The reply's own status; where it says that all is well, the body's counts.
+    """
+    body = body[0] if isinstance(body, list) and body else body  # as Gemini's compatible endpoint
+    error = _at(body, "error")
+    if error is None and status == _OK:
+        error = _at(first_of(body, "choices"), "error")
+    if error is None and status != _OK:
+        error = body
+    if isinstance(error, str):
+        error = {"message": error}
+    if not isinstance(error, Mapping):
+        return None if status == _OK else ServerError(status)
+    code, kind, message = (_word(error.get(name)) for name in ("code", "type", "message"))
+    if status == _OK:
+        named = int(code) if re.fullmatch(r"[45]\d\d", code) else None
+        status = named or _STATUSES.get(code) or _STATUSES.get(kind) or _BAD_GATEWAY
+    return ServerError(status, code, kind, message, error)
+
+
+def _word(value: object) -> str:
+    return str(value) if isinstance(value, (str, int)) else ""
+
+
+async def name_errors(response: Any) -> None:
+    """Mend what a server says of an error before its SDK decides about repeating the request.
+
+    A hook of the HTTP client. An error in a reply with status 200, as OpenRouter sends, becomes an
+    error with the status that it names. A request that fails for want of credit is not repeated.
+    """
+    status, content = response.status_code, b""
+    if status in (_OK, 429):
+        content = await response.aread()
+    if b'"error"' not in content:
+        return
+    try:
+        error = error_in(json.loads(content), status)
+    except (ValueError, RecursionError):
+        return
+    if error is not None:
+        response.status_code = error.status
+        if error.lacks_credit:
+            response.headers["x-should-retry"] = "false"

@@ -1,1 +1,0 @@
-"""Many cases judged once: jobs, their goals, and what they would cost."""
