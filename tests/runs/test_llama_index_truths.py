@@ -1,5 +1,6 @@
 """The declared truth of the LlamaIndex applications holds for what their models were shown."""
 
+import html
 import re
 
 import pytest
@@ -8,7 +9,7 @@ from llama_index_fakes import PROMPTS
 
 
 def _unescaped(text):
-    return re.sub(r"\\u([0-9a-f]{4})", lambda found: chr(int(found[1], 16)), text)
+    return html.unescape(re.sub(r"\\u([0-9a-f]{4})", lambda found: chr(int(found[1], 16)), text))
 
 
 @pytest.mark.filterwarnings("ignore")
