@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     )
     from ragaliq.core.run import RunInfo, SpanTarget
     from ragaliq.core.test_case import ContextChunk, RAGTestCase, Turn
-    from ragaliq.cost_estimate import CostEstimate, estimate, estimate_async
     from ragaliq.evaluators import (
         ChunkUtilityEvaluator,
         CitationsEvaluator,
@@ -95,6 +94,11 @@ if TYPE_CHECKING:
         suppress,
     )
     from ragaliq.live.span_processor import RagaliqSpanProcessor
+    from ragaliq.offline.cost import CostEstimate, estimate, estimate_async
+    from ragaliq.offline.goals import Goal
+    from ragaliq.offline.job import EvaluationJob
+    from ragaliq.offline.journal import EvaluationJournal
+    from ragaliq.offline.run import EvaluationRun, evaluate, evaluate_async
     from ragaliq.records import (
         EvaluationRecord,
         MetricSummary,
@@ -108,7 +112,7 @@ if TYPE_CHECKING:
     from ragaliq.records.mlflow import MLflowSink
     from ragaliq.records.phoenix import PhoenixSink
     from ragaliq.records.store import SQLiteStore, read_records
-    from ragaliq.runner import EvaluationRun, evaluate, evaluate_async
+    from ragaliq.scoring.scorer import Scorer
     from ragaliq.tables import score_batch, score_batch_schema
     from ragaliq.telemetry.emit import TelemetryOptions, current_span_target, span_target
     from ragaliq.worker.executor import BrokerExecutor
@@ -142,6 +146,8 @@ __all__ = [
     "CostEstimate",
     "DatasetError",
     "Evaluation",
+    "EvaluationJob",
+    "EvaluationJournal",
     "EvaluationRecord",
     "EvaluationResult",
     "EvaluationRun",
@@ -151,6 +157,7 @@ __all__ = [
     "FaithfulnessEvaluator",
     "Fallback",
     "FinishedRun",
+    "Goal",
     "Guard",
     "GuardRejected",
     "GuardResult",
@@ -193,6 +200,7 @@ __all__ = [
     "SQLiteStore",
     "Sampling",
     "SamplingRule",
+    "Scorer",
     "ScoringPolicy",
     "Sink",
     "SinkError",
@@ -239,7 +247,7 @@ _NAMES = {
     ),
     "ragaliq.core.run": "RunInfo SpanTarget",
     "ragaliq.core.test_case": "ContextChunk RAGTestCase Turn",
-    "ragaliq.cost_estimate": "CostEstimate estimate estimate_async",
+    "ragaliq.offline.cost": "CostEstimate estimate estimate_async",
     "ragaliq.evaluators": (
         "ChunkUtilityEvaluator CitationsEvaluator ContextPrecisionEvaluator ContextRecallEvaluator "
         "ContradictionRateEvaluator FaithfulnessEvaluator HallucinationEvaluator "
@@ -260,7 +268,11 @@ _NAMES = {
         "is_suppressed lifespan suppress"
     ),
     "ragaliq.live.span_processor": "RagaliqSpanProcessor",
-    "ragaliq.runner": "EvaluationRun evaluate evaluate_async",
+    "ragaliq.offline.goals": "Goal",
+    "ragaliq.offline.job": "EvaluationJob",
+    "ragaliq.offline.journal": "EvaluationJournal",
+    "ragaliq.offline.run": "EvaluationRun evaluate evaluate_async",
+    "ragaliq.scoring.scorer": "Scorer",
     "ragaliq.records": "EvaluationRecord MetricSummary Sink SinkLimits SinkStats Summary",
     "ragaliq.records.langfuse": "LangfuseSink",
     "ragaliq.records.langsmith": "LangSmithSink",

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ragaliq.cli.console import output, plain
 from ragaliq.core.results import ClaimDetail, EvaluationResult, Verdict
 from ragaliq.core.test_case import RAGTestCase
-from ragaliq.runner import evaluate
+from ragaliq.offline.run import evaluate
 
 _STYLES = {"SUPPORTED": "green", "CONTRADICTED": "red", "NOT_ENOUGH_INFO": "yellow"}
 

@@ -27,8 +27,8 @@ from ragaliq.cli.options import (
     opened_cases,
 )
 from ragaliq.core.results import passing_scores
-from ragaliq.cost_estimate import estimate as estimate_cost
 from ragaliq.evaluators import get_evaluator, list_evaluators
+from ragaliq.offline.cost import estimate as estimate_cost
 from ragaliq.reports.wording import number_of
 
 

@@ -7,10 +7,10 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack, aclosing, closing
+from contextlib import aclosing
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
@@ -29,6 +29,7 @@ from ragaliq.cli.console import (
 from ragaliq.cli.options import (
     BaseUrl,
     CalibrationFile,
+    ChosenJudge,
     Encoding,
     Fields,
     Judge,
@@ -50,10 +51,9 @@ from ragaliq.cli.options import (
 )
 from ragaliq.cli.outputs import Outputs
 from ragaliq.cli.pending import evaluate_runs
-from ragaliq.cli.resume import Wanted, case_digests
 from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.files import file_errors, owner_only
-from ragaliq.core.results import JudgeUsage, passing_scores
+from ragaliq.core.results import passing_scores
 from ragaliq.datasets import CaseReader, TraceReader
 from ragaliq.datasets.cases import recognised
 from ragaliq.datasets.opening import is_backend
@@ -64,13 +64,13 @@ from ragaliq.evaluators.metrics import (
     RelevanceEvaluator,
 )
 from ragaliq.judges.unsent import RequestWriter, reads_replies
-from ragaliq.records import EvaluationRecord, evaluation_record
-from ragaliq.records.sinks import SinkLimits, SinkSpec
-from ragaliq.records.summary import TOLERANCE, Summary
+from ragaliq.offline.goals import Goal
+from ragaliq.offline.job import EvaluationJob
+from ragaliq.offline.journal import CaseIndex, EvaluationJournal
+from ragaliq.records.sinks import SinkLimits, SinkSpec, SinkStats
+from ragaliq.records.summary import Summary
 from ragaliq.reports.wording import (
     BadAnswer,
-    WorstAnswers,
-    decimals_apart,
     figures_of,
     interval_text,
     markdown_of,
@@ -95,7 +95,7 @@ _FOR_PENDING = frozenset(
 )
 
 
-def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
+def evaluate(
     sources: Annotated[
         list[str],
         typer.Argument(
@@ -221,10 +221,8 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
         evaluator.require(decider)
         if offline:
             _require_known_requests(evaluator, strategy)
-    goals = [Goal.of(text, [each.name for each in chosen]) for text in fail_under or ()]
-    for path in summary_files or ():
-        if path.suffix.lower() not in (".json", ".md"):
-            raise ConfigurationError(f"--summary {path}: end the name in .json or .md")
+    names = [each.name for each in chosen]
+    goals = [Goal.of(text, names, option="--fail-under") for text in fail_under or ()]
     if retry_failed and not resume:
         raise ConfigurationError("--retry-failed goes with --resume")
     reads = [("the calibration", asked.calibration), ("--model", model)]
@@ -234,23 +232,21 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
         resume=resume,
         summary=summary_files or (),
     )
-    with ExitStack() as stack:
-        reader = stack.enter_context(
-            opened_cases(
-                sources,
-                field,
-                skip_bad_rows=skip_bad_rows,
-                encoding=encoding,
-                mapping=mapping,
-                resolve=resolve,
-            )
-        )
+    opened = opened_cases(
+        sources,
+        field,
+        skip_bad_rows=skip_bad_rows,
+        encoding=encoding,
+        mapping=mapping,
+        resolve=resolve,
+    )
+    with opened as reader:
         sinks: list[SinkSpec] = [*(sink or ())]
         if is_backend(sources[0]):
             from ragaliq.datasets.backends import BackendReader
 
             assert isinstance(reader, BackendReader)  # noqa: S101 - for mypy
-            reader.skip_scored([each.name for each in chosen])
+            reader.skip_scored(names)
             sources[0] = sources[0].partition("?")[0]
             if not reader.unscored:
                 output.print(
@@ -261,156 +257,166 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
             sinks.append(reader.sink)
         if render is not None:
             return asyncio.run(_render(RequestWriter(decider, render), render, chosen, reader))
-        wanted = Wanted(repeats, compares=resume)
-        _read_through(reader, wanted, chosen, max_skipped=max_skipped)
-        total = len(wanted.evaluations)
-        names = [Path("stdin" if source == "-" else source) for source in sources]
-        settings: dict[str, Any] = {
-            "data": ", ".join(path.name for path in names),
-            "judge": decider.name,
-            "model": decider.model,
-            "calibration": decider.calibration,
-            "metrics": {each.name: each.threshold for each in chosen},
-            "policy": policy.value,
-            "strategy": strategy.value if strategy else None,
-            "repeats": repeats,
-            "text": not no_text,
-        }
-        journal = outputs.open(
-            settings, wanted=wanted if resume else None, retry_failed=retry_failed
-        )
-        if journal is not None:
-            stack.enter_context(closing(journal))
-        summary, worst, done = Summary(), WorstAnswers(), set[str]()
-        failed, spent, incomplete = 0, JudgeUsage(), dict[str, EvaluationRecord]()
-        for record in outputs.results():
-            spent += record.usage
-            if settings["metrics"].keys() <= record.results.keys():
-                summary.add(record)
-                worst.add(record)
-                done.add(record.run.run_id)
-                failed += record.has_failed
-            else:  # without its texts: they come again with the metrics that it lacks
-                incomplete[record.run.run_id] = record.model_copy(update={"case": None})
-        if failed:
-            errors.print(
-                f"the judge failed on {failed:,} earlier cases; --retry-failed evaluates them again"
+        index = _read_through(reader, chosen, repeats=repeats, max_skipped=max_skipped)
+        files = [Path("stdin" if source == "-" else source) for source in sources]
+        journal = None
+        if outputs.journal is not None:
+            journal = EvaluationJournal(
+                outputs.journal,
+                about={"data": ", ".join(file.name for file in files)},
+                keeps_text=not no_text,
+                retry_failed=retry_failed,
             )
-        earlier = summary.records
-        left = total - earlier
         at_once = processes
         if at_once is None:
             # Starting one takes half a second, in which the embedded judge decides some hundred
             # cases.
-            at_once = (os.cpu_count() or 1) if left >= _WORTH_A_PROCESS else 0
+            at_once = (os.cpu_count() or 1) if len(index) >= _WORTH_A_PROCESS else 0
         exports_telemetry()
-        scorer = Scorer(
-            decider,
-            chosen,
-            deadline=timeout,
-            executor=None if at_once else "thread",
-            processes=max(1, at_once),
-            content=ContentPolicy() if no_text else None,  # or else what the environment says
-            sinks=sinks,
-            sink_limits=SinkLimits(max_queue=max(1, left), max_characters=sys.maxsize),
-        )
-        work = scorer.stream(
+        job = EvaluationJob(
             reader,
-            concurrency=concurrency,
-            pipeline=", ".join(dict.fromkeys(path.stem for path in names)),
+            Scorer(
+                decider,
+                chosen,
+                deadline=timeout,
+                executor=None if at_once else "thread",
+                processes=max(1, at_once),
+                content=ContentPolicy() if no_text else None,  # or else what the environment says
+                sinks=sinks,
+                sink_limits=SinkLimits(max_queue=max(1, len(index)), max_characters=sys.maxsize),
+            ),
+            journal=journal,
+            max_cost=CostCap(max_cost, option="--max-cost"),
             repeats=repeats,
-            skip=done,
-            lacking={
-                run_id: settings["metrics"].keys() - record.results.keys()
-                for run_id, record in incomplete.items()
-            },
-            cap=CostCap(max_cost, spent=spent, option="--max-cost"),
+            goals=goals,
+            concurrency=concurrency,
+            pipeline=", ".join(dict.fromkeys(file.stem for file in files)),
+            index=index,
         )
-        content = ContentPolicy(on_spans=not no_text, on_events=not no_text)
-        causes: dict[str, str] = {}
+        return _run(job, asked, outputs, reader, total=len(index), summary_files=summary_files)
 
-        async def run() -> None:
-            with stopped_by_sigterm():
-                async with scorer, aclosing(work):
-                    async for evaluation in work:
-                        run_id = evaluation.run.run_id
-                        digest, asked_digest = case_digests(evaluation.case)
-                        record = evaluation_record(evaluation, content=content).model_copy(
-                            update={
-                                "case_digest": digest,
-                                "input_digest": asked_digest,
-                                "row": wanted.evaluations[run_id].row,
-                            }
-                        )
-                        if run_id in incomplete:
-                            record = record.added_to(incomplete.pop(run_id))
-                        if journal is not None:
-                            journal.append(record)
-                        summary.add(record)
-                        worst.add(record)
-                        judged(evaluation.usage)
-                        for result in evaluation.results.values():
-                            if result.status.is_failure and result.error_type and result.error:
-                                causes.setdefault(result.error_type, result.error)
 
-        asked.announce()
-        unstored = 0
-        try:
-            with progress(total, summary.records) as judged:
-                asyncio.run(run())
-        except (KeyboardInterrupt, typer.Exit):  # Ctrl-C, SIGTERM
-            option = "--resume" if outputs.journal else "--out results.jsonl"
-            say_what_is_left(summary.records, total, outputs.journal, option=option)
-            raise
-        except BudgetExceeded as error:
-            raise BudgetExceeded(
-                f"{error}; rerun with --resume and a higher --max-cost to continue"
-            ) from None
-        finally:
-            # Whatever ended the run, the results so far are shown and written.
-            if summary.records:
-                problems = [(goal.text, missed(goal, summary)) for goal in goals]
-                show_summary(summary, causes, worst, earlier=earlier)
-                output.print(plain(asked.title))
-                if decider.name.startswith("local"):
-                    output.print(
-                        "The embedded judge compares words, not meaning: check what surprises you, "
-                        "or use --judge claude."
-                    )
-                show_skipped_runs(reader)
-                for name, counts in scorer.sinks.stats().items():
-                    lost = counts.failed + counts.dropped + counts.pending
-                    fates = {"written": counts.written, "passed over": counts.passed_over}
-                    fates["not stored"] = lost
-                    unstored += lost + counts.passed_over
-                    fate = ", ".join(
-                        f"{number:,} {what}" for what, number in fates.items() if number
-                    )
-                    errors.print(plain(f"sink {name}: {fate or 'nothing'}"))
-                with errors.status("writing files"):
-                    files = outputs.write(problems)
-                for path in summary_files or ():
-                    figures = figures_of(summary) | {
-                        "judge": asked.title,
-                        "goals": [{"goal": goal, "problem": text} for goal, text in problems],
-                        "skipped_rows": reader.skipped,
-                    }
-                    _write_figures(path, figures, list(worst))
-                    files.append(path)
-                if files:
-                    errors.print(plain(f"written: {', '.join(map(str, files))}"))
-                if outputs.journal is None:
-                    errors.print("claim by claim: add --out report.html or --out results.csv")
-        return _code(summary, goals) or (ExitCode.DATA if unstored else ExitCode.OK)
+def _run(
+    job: EvaluationJob,
+    asked: ChosenJudge,
+    outputs: Outputs,
+    reader: CaseReader,
+    *,
+    total: int,
+    summary_files: list[Path] | None,
+) -> int:
+    """Do a job, and show and write what comes out whatever ends it."""
+    job.start()
+    summary, journal = job.summary, job.journal
+    earlier = summary.records
+    if journal is not None:
+        _show_held(journal)
+    causes: dict[str, str] = {}
+    lost = 0
+
+    async def run() -> None:
+        with stopped_by_sigterm():
+            async with aclosing(aiter(job)) as evaluations:
+                async for evaluation in evaluations:
+                    judged(evaluation.usage)
+                    for result in evaluation.results.values():
+                        if result.status.is_failure and result.error_type and result.error:
+                            causes.setdefault(result.error_type, result.error)
+
+    asked.announce()
+    try:
+        with progress(total, earlier) as judged:
+            asyncio.run(run())
+    except (KeyboardInterrupt, typer.Exit):  # Ctrl-C, SIGTERM
+        option = "--resume" if outputs.journal else "--out results.jsonl"
+        say_what_is_left(summary.records, total, outputs.journal, option=option)
+        raise
+    finally:
+        # Whatever ended the run, the results so far are shown and written.
+        if summary.records:
+            show_summary(summary, causes, job.worst, earlier=earlier)
+            output.print(plain(asked.title))
+            if job.scorer.judge.name.startswith("local"):
+                output.print(
+                    "The embedded judge compares words, not meaning: check what surprises you, "
+                    "or use --judge claude."
+                )
+            show_skipped_runs(reader)
+            lost = _show_sinks(job.scorer.sinks.stats())
+            _write_files(job, asked, outputs, reader, summary_files or ())
+    if job.is_cut:
+        raise BudgetExceeded(
+            f"{job.cap.reached}; rerun with --resume and a higher --max-cost to continue"
+        )
+    return _code(summary, job.goals) or (ExitCode.DATA if lost else ExitCode.OK)
+
+
+def _show_held(journal: EvaluationJournal) -> None:
+    """The earlier results that a journal sorted out."""
+    for count, what, became in (
+        (journal.held.changed, "case", "changed since: evaluated again"),
+        (journal.held.moved, "case", "under another id or row now: result kept"),
+        (
+            journal.held.gone,
+            "result",
+            f"of cases that are gone: not counted, kept in {journal.path}",
+        ),
+    ):
+        if count:
+            errors.print(plain(f"{count:,} {what}{'s' if count > 1 else ''} {became}"))
+    if journal.failed:
+        errors.print(
+            f"the judge failed on {journal.failed:,} earlier cases; --retry-failed evaluates them "
+            "again"
+        )
+
+
+def _show_sinks(stats: Mapping[str, SinkStats]) -> int:
+    """Print what each sink did; the number of results that one did not store."""
+    unstored = 0
+    for name, counts in stats.items():
+        lost = counts.failed + counts.dropped + counts.pending
+        fates = {"written": counts.written, "passed over": counts.passed_over, "not stored": lost}
+        unstored += lost + counts.passed_over
+        fate = ", ".join(f"{number:,} {what}" for what, number in fates.items() if number)
+        errors.print(plain(f"sink {name}: {fate or 'nothing'}"))
+    return unstored
+
+
+def _write_files(
+    job: EvaluationJob,
+    asked: ChosenJudge,
+    outputs: Outputs,
+    reader: CaseReader,
+    summary_files: Sequence[Path],
+) -> None:
+    """Write the other forms of the results, and the figures."""
+    problems = [(goal.text, problem) for goal, problem in job.problems]
+    files: list[Path] = []
+    if job.journal is not None:
+        with errors.status("writing files"):
+            files = outputs.write(job.journal, problems)
+    for path in summary_files:
+        figures = figures_of(job.summary) | {
+            "judge": asked.title,
+            "goals": [{"goal": goal, "problem": text} for goal, text in problems],
+            "skipped_rows": reader.skipped,
+        }
+        _write_figures(path, figures, list(job.worst))
+        files.append(path)
+    if files:
+        errors.print(plain(f"written: {', '.join(map(str, files))}"))
+    if job.journal is None:
+        errors.print("claim by claim: add --out report.html or --out results.csv")
 
 
 def _read_through(
-    reader: CaseReader, wanted: Wanted, metrics: Sequence[Evaluator], *, max_skipped: int | None
-) -> None:
+    reader: CaseReader, metrics: Sequence[Evaluator], *, repeats: int, max_skipped: int | None
+) -> CaseIndex:
     """Read all cases first, which finds a bad row before anything is spent."""
-    has_context = False
+    index, has_context = CaseIndex(repeats), False
     for number, case in enumerate(counted(reader), start=1):
-        wanted.add(case, reader.row or number)
+        index.add(case, reader.row or number)
         has_context = has_context or case.has_context
     for row in reader.skipped_rows[:_SHOWN]:
         errors.print(plain(f"skipped: {row.where}: {row.problem}"))
@@ -420,7 +426,7 @@ def _read_through(
         raise DatasetError(
             f"{reader.skipped:,} rows are skipped, more than --max-skipped {max_skipped:,}"
         )
-    if not wanted.evaluations:
+    if not len(index):
         raise DatasetError(f"{reader.path}: no row is left to evaluate")
     names = [each.name for each in metrics if not isinstance(each, RelevanceEvaluator)]
     if names and not has_context:  # their scores mean nothing then
@@ -432,6 +438,7 @@ def _read_through(
                 "context=COLUMN, or choose other metrics, such as --metrics relevance"
             )
         errors.print(plain(f"{problem}: {blank!r} is blank in every row" if blank else problem))
+    return index
 
 
 def _require_known_requests(metric: Evaluator, strategy: StrategyName | None) -> None:
@@ -453,65 +460,11 @@ async def _render(
     return ExitCode.OK
 
 
-class Goal(NamedTuple):
-    """A mean that a metric must reach; without a metric, the share of answers that must pass."""
-
-    metric: str
-    least: float
-
-    @classmethod
-    def of(cls, text: str, metrics: Sequence[str]) -> Self:
-        """Read `METRIC=MEAN` or a share."""
-        metric, _, number = text.rpartition("=")
-        try:
-            least = float(number)
-        except ValueError:
-            least = -1.0
-        if not 0.0 <= least <= 1.0:
-            raise ConfigurationError(
-                f"--fail-under {text!r}: write it as METRIC=MEAN, with a mean within [0, 1], or as "
-                "the share of answers that must pass, such as 0.9"
-            )
-        if metric and metric not in metrics:
-            raise ConfigurationError(
-                f"--fail-under {text!r}: {metric} is not measured; measure it by --metrics "
-                f"{','.join([*metrics, metric])}"
-            )
-        return cls(metric, least)
-
-    @property
-    def text(self) -> str:
-        """The goal as it is written after `--fail-under`."""
-        return f"{self.metric}={self.least:g}" if self.metric else f"{self.least:g}"
-
-
-def missed(goal: Goal, summary: Summary) -> str:
-    """What is wrong, or an empty text where the goal is reached.
-
-    A metric without a single score has not reached anything, and neither have answers of which
-    none was scored.
-    """
-    if not goal.metric:
-        passed, of = summary.passing
-        is_reached = of > 0 and passed / of >= goal.least - TOLERANCE
-        return "" if is_reached else f"{passed:,} of {of:,} answers pass, asked for {goal.least:g}"
-    found = summary.metrics.get(goal.metric)
-    if found is None or found.mean is None:
-        return f"{goal.metric} has no score at all; asked for a mean of {goal.least:g}"
-    side = "below" if found.higher_is_better else "above"
-    short = goal.least - found.mean if found.higher_is_better else found.mean - goal.least
-    if short <= TOLERANCE:
-        return ""
-    note = "" if found.higher_is_better else " (low is good)"
-    decimals = decimals_apart(found.mean, goal.least, least=4)
-    return f"{goal.metric} has a mean of {found.mean:.{decimals}f}, {side} {goal.least:g}{note}"
-
-
 def _code(summary: Summary, goals: list[Goal]) -> int:
     failed = summary.failed_throughout
     # An outage of the judge is not a bad answer, whatever was asked for.
     fair = [goal for goal in goals if not failed or goal.metric not in ("", *failed)]
-    problems = [missed(goal, summary) for goal in fair]
+    problems = [goal.problem(summary) for goal in fair]
     for problem in filter(None, problems):
         errors.print(plain(problem))
     if failed:

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ragaliq.cli.resume import Wanted
 from ragaliq.core.files import file_errors, owner_only
 from ragaliq.core.results import EvaluationResult
 from ragaliq.errors import ConfigurationError, DatasetError
+from ragaliq.offline.journal import EvaluationJournal
 from ragaliq.records import EvaluationRecord
-from ragaliq.records.results_file import ResultsFile, read_results_file, read_settings
+from ragaliq.records.results_file import read_settings
 from ragaliq.reports.views import row_of
 from ragaliq.reports.wording import why
 
@@ -45,7 +45,9 @@ class Outputs:
             if path.suffix.lower() not in _WRITERS:
                 known = ", ".join([".jsonl", *_WRITERS])
                 raise ConfigurationError(f"--out {path}: end the name in one of {known}")
-        self._wanted: Wanted | None = None
+        for path in summary:
+            if path.suffix.lower() not in (".json", ".md"):
+                raise ConfigurationError(f"--summary {path}: end the name in .json or .md")
         self.journal: Path | None = journals[0] if journals else None
         if self.journal is None and self._others:
             # The other forms are made from it.
@@ -70,48 +72,12 @@ class Outputs:
                 "--resume, delete it, or write to another file"
             )
 
-    def open(
-        self,
-        settings: dict[str, Any],
-        *,
-        wanted: Wanted | None,
-        retry_failed: bool,
-    ) -> ResultsFile | None:
-        """The results file; who holds it may read in `results` what is done.
-
-        Args:
-            settings: How the results are made.
-            wanted: When resuming: what is to be judged. Results of anything else count for nothing.
-            retry_failed: Take out of the file what the judge failed on.
-        """
-        if self.journal is None:
-            return None
-        file = ResultsFile(self.journal, settings=settings)
-        try:
-            if retry_failed:
-                file.rewrite(lambda record: None if record.has_failed else record)
-            if wanted is not None:
-                wanted.sort_out(file)
-        except BaseException:
-            file.close()
-            raise
-        self._wanted = wanted
-        return file
-
-    def results(self) -> Iterator[EvaluationRecord]:
-        """The results in the file that are of cases which are to be judged."""
-        for record in read_results_file(self.journal) if self.journal else ():
-            if self._wanted is None or record in self._wanted:
-                yield record
-
-    def write(self, goals: Goals) -> list[Path]:
+    def write(self, journal: EvaluationJournal, goals: Goals) -> list[Path]:
         """Make the other forms of the results file, and return all files that hold results."""
-        if self.journal is None:
-            return []
         for path in self._others:
             with file_errors(path):
-                _WRITERS[path.suffix.lower()](path, self.results(), self.journal.name, goals)
-        return [self.journal, *self._others]
+                _WRITERS[path.suffix.lower()](path, journal.results(), journal.path.name, goals)
+        return [journal.path, *self._others]
 
 
 Goals = Sequence[tuple[str, str]]

@@ -11,7 +11,6 @@ from rapidfuzz import fuzz
 
 import ragaliq.pytest_plugin as plugin
 from ragaliq.core.evaluator import Evaluator
-from ragaliq.core.origin import run_of
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.printable import printable
 from ragaliq.core.results import ClaimDetail, Evaluation, EvaluationResult, Status
@@ -30,6 +29,7 @@ from ragaliq.evaluators import get_evaluator
 from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.language.sentences import split_sentences
 from ragaliq.judges.resolve import JudgeSpec, resolve_judge
+from ragaliq.offline.job import EvaluationJob
 from ragaliq.records import EvaluationRecord, Summary, evaluation_record
 from ragaliq.reports.wording import number_of, why
 from ragaliq.scoring.scorer import CostCap, Scorer
@@ -114,15 +114,19 @@ def assert_rag(
         sinks=session.sinks,
         keeps_judge=True,
     )
-    session.require_budget()
+    # Asserted a second time, a case is another run in a store.
+    job = EvaluationJob([case], scorer, max_cost=session.cap, ended_at=time.time())
 
-    async def score() -> Evaluation:
-        async with scorer:
-            # Asserted a second time, a case is another run in a store.
-            run = run_of(case, run_id=case.id, pipeline="", ended_at=time.time())
-            return await scorer.score(case, run)
+    async def score() -> list[Evaluation]:
+        return [evaluation async for evaluation in job]
 
-    evaluation = run_sync(score())
+    evaluations = run_sync(score())
+    if job.is_cut:
+        raise BudgetExceeded(
+            f"the tests have spent ${session.cap.spent.cost_usd:.4f} on the judge, of "
+            f"${session.cap.max_cost:.4f} in this process; raise --ragaliq-max-cost to continue"
+        )
+    evaluation = evaluations[0]
     session.count(evaluation)
     for result in evaluation.results.values():
         if result.status in _FAILURES:
@@ -189,9 +193,10 @@ class RagSession:
                 options[name] = str(config.getini(name) if given is None else given)
         self._judge: JudgeSpec | str = options.get("ragaliq_judge") or "local"
         self._model = options.get("ragaliq_model") or None
-        self._max_cost = _dollars(options.get("ragaliq_max_cost", ""))
-        if self._max_cost is not None:  # each worker of pytest-xdist gets its share
-            self._max_cost /= getattr(config, "workerinput", {}).get("workercount", 1)
+        max_cost = _dollars(options.get("ragaliq_max_cost", ""))
+        if max_cost is not None:  # each worker of pytest-xdist gets its share
+            max_cost /= getattr(config, "workerinput", {}).get("workercount", 1)
+        self.cap = CostCap(max_cost, option="--ragaliq-max-cost")
         self.sinks = options.get("ragaliq_sinks", "").split()
         self.summary = Summary()
         self.records: list[str] = []
@@ -224,15 +229,6 @@ class RagSession:
             yield chosen
         finally:
             self._current.remove(chosen)
-
-    def require_budget(self) -> None:
-        """Refuse to spend more."""
-        cap = CostCap(self._max_cost, spent=self.summary.usage, option="--ragaliq-max-cost")
-        if cap.is_reached:
-            raise BudgetExceeded(
-                f"the tests have spent ${cap.spent.cost_usd:.4f} on the judge, of "
-                f"${self._max_cost:.4f} in this process; raise --ragaliq-max-cost to continue"
-            )
 
     def count(self, evaluation: Evaluation) -> None:
         """Count what came out for one case."""

@@ -8,8 +8,9 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ragaliq.core.printable import printable
-from ragaliq.core.results import EvaluationResult, passing_scores
+from ragaliq.core.results import Evaluation, EvaluationResult, passing_scores
 from ragaliq.records import EvaluationRecord
+from ragaliq.records.record import observation_of
 from ragaliq.records.summary import Summary
 from ragaliq.reports.gathering import Badness, badness
 from ragaliq.statistics import Estimate
@@ -93,29 +94,29 @@ class WorstAnswers:
 
     def __init__(self) -> None:
         self._seen = 0
-        self._worst: dict[str, tuple[Badness, int, EvaluationRecord]] = {}
+        self._worst: dict[str, tuple[Badness, int, BadAnswer]] = {}
 
-    def add(self, record: EvaluationRecord) -> None:
-        """Take in a record."""
+    def add(self, evaluated: Evaluation | EvaluationRecord) -> None:
+        """Take in an evaluation, or its record."""
         self._seen += 1
-        failed = [result for result in record.results.values() if result.passed is False]
+        failed = [result for result in evaluated.results.values() if result.passed is False]
         how_bad = badness(*failed)
-        if how_bad is not None:
-            place = record.row or self._seen  # of equals, the first ones stay
-            entry = how_bad, -place, record
-            held = self._worst.get(record.observation, entry)
-            self._worst[record.observation] = max(entry, held, key=_rank)
-            if len(self._worst) > _MOST:
-                del self._worst[min(self._worst, key=lambda name: _rank(self._worst[name]))]
+        if how_bad is None:
+            return
+        place, case = self._seen, evaluated.case
+        if isinstance(evaluated, EvaluationRecord):
+            name, place = evaluated.observation, evaluated.row or place
+        else:
+            name = observation_of(evaluated.case.id, evaluated.run.run_id)
+        bad = BadAnswer(name, case.query if case else "", [why(result) for result in failed])
+        entry = how_bad, -place, bad  # of equals, the first ones stay
+        self._worst[name] = max(entry, self._worst.get(name, entry), key=_rank)
+        if len(self._worst) > _MOST:
+            del self._worst[min(self._worst, key=lambda name: _rank(self._worst[name]))]
 
     def __iter__(self) -> Iterator[BadAnswer]:
-        for _, _, record in sorted(self._worst.values(), key=_rank, reverse=True):
-            failed = [result for result in record.results.values() if result.passed is False]
-            yield BadAnswer(
-                record.observation,
-                record.case.query if record.case else "",
-                [why(result) for result in failed],
-            )
+        for _, _, bad in sorted(self._worst.values(), key=_rank, reverse=True):
+            yield bad
 
 
 _rank = itemgetter(0, 1)  # how bad it is, then its place

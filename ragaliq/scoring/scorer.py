@@ -103,6 +103,11 @@ class CostCap:
             )
         return cost > 0 and cost >= self.max_cost
 
+    @property
+    def reached(self) -> str:
+        """A sentence on the cap that is reached."""
+        return f"${self.spent.cost_usd or 0.0:.4f} is spent, of {self.option} {self.max_cost:g}"
+
 
 class _FrozenError(Exception):
     """The judge gave no answer while the process did not run: not a failure of the judge."""
@@ -469,9 +474,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
                 task.cancel()
             await asyncio.gather(*running, return_exceptions=True)
         if cap is not None and is_cut:
-            raise BudgetExceeded(
-                f"${cap.spent.cost_usd:.4f} is spent, of {cap.option} {cap.max_cost:g}"
-            )
+            raise BudgetExceeded(cap.reached)
 
     # --- the engine's state and its end -------------------------------------------------------
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import aclosing, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -23,11 +23,12 @@ from ragaliq.datasets.cases import (
     require_known,
 )
 from ragaliq.datasets.rows import Row
-from ragaliq.errors import BudgetExceeded, ConfigurationError, DatasetError, RowError
+from ragaliq.errors import ConfigurationError, DatasetError, RowError
 from ragaliq.evaluators.metrics import ClaimEvaluator, ContextEvaluator
 from ragaliq.evaluators.registry import EvaluatorSpec, resolve_evaluators
 from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.resolve import CalibrationSpec, JudgeSpec, resolve_judge
+from ragaliq.offline.job import EvaluationJob
 from ragaliq.records.sinks import SinkSpec
 from ragaliq.scoring.scorer import CostCap, Scorer
 from ragaliq.tables.kinds import (
@@ -147,7 +148,6 @@ def score_batch(
         sinks=sinks,
         keeps_judge=True,
     )
-    cap = CostCap(max_cost, option="score_batch: max_cost")
     cells: dict[int, list[Any]] = {}  # of a result only what goes into the table is kept
     cases_in_work: dict[int, int] = {}  # their rows, each by the case's identity
 
@@ -162,17 +162,21 @@ def score_batch(
                 cases_in_work[id(case)] = row
                 yield case
 
+    job = EvaluationJob(
+        cases(),
+        scorer,
+        max_cost=CostCap(max_cost, option="score_batch: max_cost"),
+        concurrency=concurrency,
+        pipeline=pipeline,
+        ended_at=time.time(),
+    )
+
     async def score() -> None:
-        async with scorer:
-            stream = scorer.stream(
-                cases(), concurrency=concurrency, pipeline=pipeline, ended_at=time.time(), cap=cap
-            )
-            with suppress(BudgetExceeded):  # the rows that were not begun say so
-                async with aclosing(stream):
-                    async for evaluation in stream:
-                        keep(cases_in_work.pop(id(evaluation.case)), evaluation.results)
+        async for evaluation in job:
+            keep(cases_in_work.pop(id(evaluation.case)), evaluation.results)
 
     run_sync(score())
+    # Where the job was cut, the rows that were not begun say so.
     over = UnscoredRow("over_budget", "max_cost was reached before this row")
     rows = (cells.get(row) or cells_of(over, chosen, claims=claims) for row in range(given.rows))
     scored: T = given.with_columns(columns_of(rows, decider, schema))

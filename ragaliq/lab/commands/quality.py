@@ -45,10 +45,10 @@ from ragaliq.lab.labels import (
 )
 from ragaliq.lab.quality import JudgeChange, QualitySeries, QualityWeek, quality_of
 from ragaliq.lab.quality_svg import quality_svg
+from ragaliq.offline.run import evaluate
 from ragaliq.records.reading import is_store
 from ragaliq.records.sqlite_file import parse_location
 from ragaliq.records.store import read_scores
-from ragaliq.runner import evaluate
 from ragaliq.statistics import Estimate
 from ragaliq.telemetry import TelemetryOptions
 from ragaliq.telemetry.providers import flush_providers

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from os import PathLike
@@ -17,11 +17,15 @@ from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import Evaluation, JudgeUsage
 from ragaliq.core.sync import synchronous
 from ragaliq.core.test_case import RAGTestCase
-from ragaliq.errors import BudgetExceeded, ConfigurationError
+from ragaliq.errors import ConfigurationError
 from ragaliq.evaluators.registry import EvaluatorSpec
 from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.resolve import JudgeSpec
+from ragaliq.offline.goals import Goal
+from ragaliq.offline.job import EvaluationJob
+from ragaliq.offline.journal import EvaluationJournal
 from ragaliq.records import EvaluationRecord, evaluation_record
+from ragaliq.records.record import run_id_of
 from ragaliq.records.sinks import SinkLimits, SinkSpec, SinkStats
 from ragaliq.records.summary import MetricSummary, Summary
 from ragaliq.reports import write_report
@@ -49,14 +53,18 @@ class EvaluationRun(Sequence[Evaluation]):
         totals: The results added up; the intervals are made when they are first asked for.
         usage: Tokens, requests and money of the whole run.
         sinks: What became of the results in each sink, by name.
+        worst: The answers with the lowest scores.
         is_cut: Whether `max_cost` was reached, so that not every case was begun.
+        problems: A sentence for each goal that was missed.
     """
 
     cases: tuple[Evaluation, ...]
     totals: Summary
     usage: JudgeUsage
+    worst: WorstAnswers = field(repr=False)
     sinks: Mapping[str, SinkStats] = field(default_factory=dict)
     is_cut: bool = False
+    problems: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.cases)
@@ -90,10 +98,7 @@ class EvaluationRun(Sequence[Evaluation]):
 
     def summary(self) -> str:
         """The figures and the lowest answers, as Markdown."""
-        worst = WorstAnswers()
-        for record in self._records():
-            worst.add(record)
-        return markdown_of(figures_of(self.totals), worst)
+        return markdown_of(figures_of(self.totals), self.worst)
 
     def to_pandas(self) -> pandas.DataFrame:
         """A row a result: texts, `METRIC.score`, `.passed`, `.status`, `.reason`, metadata.
@@ -136,8 +141,9 @@ async def evaluate_async(
     policy: ScoringPolicy = ScoringPolicy.LIVE,
     deadline: float | None = None,
     repeats: int = 1,
-    skip: Set[str] = frozenset(),
+    journal: str | PathLike[str] | None = None,
     max_cost: float | None = None,
+    goals: Iterable[Goal | str | float] = (),
     on_progress: Progress | None = None,
     sinks: Iterable[SinkSpec] = (),
     pipeline: str = "",
@@ -166,10 +172,12 @@ async def evaluate_async(
             verify has no score and does not pass.
         deadline: Seconds each metric of a case may take; no limit by default.
         repeats: How often each case is evaluated; the summary counts it once.
-        skip: Run ids of an earlier evaluation that need no second one: a case's id, and for its
-            second repeat `id#2`. `{record.run.run_id for record in read_records(store)}` has them.
-        max_cost: US dollars after which no further case is begun; what was begun is finished, and
-            the result says that it `is_cut`.
+        journal: A results file (`results.jsonl`), to which each evaluation is added at once, its
+            texts included. One that is there is continued: what still holds is not evaluated again.
+        max_cost: US dollars, the journal's earlier evaluations included, after which no further
+            case is begun; what was begun is finished, and the result says that it `is_cut`.
+        goals: What the results must reach, such as `"faithfulness=0.8"`, or the share of answers
+            that must pass; the result's `problems` has those that are missed.
         on_progress: Called with (cases done, cases in all) after each case; by default a notebook
             shows a bar.
         sinks: Where results are stored besides: `sqlite:///path`, or sink objects. What became of
@@ -210,32 +218,28 @@ async def evaluate_async(
         sink_limits=SinkLimits(max_queue=room, max_characters=sys.maxsize),
         keeps_judge=isinstance(judge, LLMJudge),
     )
-    summary = Summary(scorer.metrics)
-    done: list[Evaluation] = []
-    is_cut = False
+    job = EvaluationJob(
+        todo,
+        scorer,
+        journal=None if journal is None else Path(journal),
+        max_cost=CostCap(max_cost, option="evaluate: max_cost"),
+        repeats=repeats,
+        goals=goals,
+        concurrency=concurrency,
+        pipeline=pipeline,
+        ended_at=time.time(),  # evaluated a second time, a case is another run in a store
+    )
+    job.start()
+    done = [*_earlier(job.journal, todo, repeats)] if job.journal is not None else []
     on_progress = on_progress or notebook_progress()
-    async with scorer:
-        stream = scorer.stream(
-            todo,
-            concurrency=concurrency,
-            pipeline=pipeline,
-            ended_at=time.time(),  # evaluated a second time, a case is another run in a store
-            repeats=repeats,
-            skip=skip,
-            cap=None if max_cost is None else CostCap(max_cost, option="evaluate: max_cost"),
-        )
-        try:
-            async with aclosing(stream):
-                async for evaluation in stream:
-                    done.append(evaluation)
-                    summary.add(evaluation)
-                    if on_progress is not None:
-                        try:
-                            on_progress(len(done), len(todo) * repeats)
-                        except Exception as error:  # noqa: BLE001 - paid results must not be lost
-                            logger.warning("on_progress raised %s", type(error).__name__)
-        except BudgetExceeded:
-            is_cut = True
+    async with aclosing(aiter(job)) as evaluations:
+        async for evaluation in evaluations:
+            done.append(evaluation)
+            if on_progress is not None:
+                try:
+                    on_progress(len(done), len(todo) * repeats)
+                except Exception as error:  # noqa: BLE001 - paid results must not be lost
+                    logger.warning("on_progress raised %s", type(error).__name__)
     # A redacted case is another object, known by its id; others may share one.
     places: dict[object, int] = {}
     for place, case in enumerate(todo):
@@ -250,10 +254,12 @@ async def evaluate_async(
     )
     return EvaluationRun(
         cases=tuple(done),
-        totals=summary,
-        usage=summary.usage,
+        totals=job.summary,
+        worst=job.worst,
+        usage=job.summary.usage,
         sinks=scorer.sinks.stats(),
-        is_cut=is_cut,
+        is_cut=job.is_cut,
+        problems=tuple(problem for _, problem in job.problems if problem),
     )
 
 
@@ -278,3 +284,15 @@ def _cases(cases: Iterable[RAGTestCase]) -> list[RAGTestCase]:
                 "by read_cases(path)"
             )
     return todo
+
+
+def _earlier(
+    journal: EvaluationJournal, cases: Iterable[RAGTestCase], repeats: int
+) -> Iterator[Evaluation]:
+    """The evaluations that a journal had and that still hold."""
+    of_runs = {run_id_of(case.id, repeat): case for case in cases for repeat in range(repeats)}
+    lacking = journal.lacking
+    for record in journal.results():
+        run_id = record.run.run_id
+        if run_id not in lacking:
+            yield Evaluation(case=of_runs[run_id], results=record.results, run=record.run)

@@ -20,7 +20,7 @@ from ragaliq.judges.local.judge import WordingJudge
 from ragaliq.judges.prompted import PromptedJudge
 from ragaliq.judges.resolve import JudgeSpec, resolve_judge
 from ragaliq.judges.unsent import counts_costs
-from ragaliq.runner import evaluate_async
+from ragaliq.offline.run import evaluate_async
 from ragaliq.telemetry.emit import TelemetryOptions
 
 __all__ = ["CostEstimate", "estimate", "estimate_async"]

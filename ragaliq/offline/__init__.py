@@ -1,0 +1,1 @@
+"""Many cases judged once: jobs, their goals, and what they would cost."""

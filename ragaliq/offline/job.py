@@ -1,0 +1,166 @@
+"""`EvaluationJob`: many cases judged once, with a journal, a cap on money, repeats and goals."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Collection, Iterable, Mapping
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+from ragaliq.core.results import Evaluation
+from ragaliq.core.test_case import RAGTestCase
+from ragaliq.errors import BudgetExceeded, ConfigurationError
+from ragaliq.evaluators.metrics import ClaimEvaluator
+from ragaliq.offline.goals import Goal
+from ragaliq.offline.journal import CaseIndex, EvaluationJournal
+from ragaliq.records.summary import Summary
+from ragaliq.reports.wording import WorstAnswers
+from ragaliq.scoring.scorer import CostCap, Scorer
+
+
+class EvaluationJob:
+    """Judges many cases, and yields each evaluation as soon as it is there.
+
+        job = EvaluationJob(cases, Scorer("claude"), journal="results.jsonl", max_cost=5.0)
+        async for evaluation in job:
+            ...
+        print(job.summary.metrics["faithfulness"].mean, job.is_cut)
+
+    Memory is bounded: a case is read when there is room for it. The scorer is opened with the first
+    evaluation and released after the last; when the consumer stops, so does the work.
+
+    Args:
+        cases: What is judged. With a journal they are read twice.
+        scorer: Judges them.
+        journal: A results file. One that is there is continued: evaluations in it that still hold
+            count and are not made again.
+        max_cost: US dollars, the journal's earlier evaluations included, after which no further
+            case is begun; what was begun is finished.
+        repeats: How often each case is judged; the summary counts it once.
+        goals: What the results must reach: `Goal`s, `"faithfulness=0.8"`, or the share of answers
+            that must pass, such as 0.9.
+        concurrency: Cases judged at the same time, in each process.
+        pipeline: Names what is judged, in sinks and telemetry.
+        ended_at: Unix time in seconds of the runs, where a case does not say so itself. In stores
+            it tells the evaluations of one case at several times apart.
+        index: The cases' index, if they have been read before.
+
+    Attributes:
+        scorer: See above.
+        summary: The evaluations added up, earlier ones included.
+        worst: The answers with the lowest scores.
+        is_cut: Whether `max_cost` was reached, so that not every case was begun.
+        cap: The cap on money, with what is spent of it.
+        goals: The goals.
+        journal: The results file, if there is one.
+
+    Raises:
+        ConfigurationError: A goal or the cap is wrong.
+    """
+
+    def __init__(
+        self,
+        cases: Iterable[RAGTestCase],
+        scorer: Scorer,
+        *,
+        journal: EvaluationJournal | str | Path | None = None,
+        max_cost: float | CostCap | None = None,
+        repeats: int = 1,
+        goals: Iterable[Goal | str | float] = (),
+        concurrency: int = 8,
+        pipeline: str = "",
+        ended_at: float = 0.0,
+        index: CaseIndex | None = None,
+    ) -> None:
+        for name, value in (("repeats", repeats), ("concurrency", concurrency)):
+            if value < 1:
+                raise ConfigurationError(f"{name} must be at least 1, got {value}")
+        measured = [each.name for each in scorer.metrics]
+        self.scorer = scorer
+        self.summary, self.worst, self.is_cut = Summary(scorer.metrics), WorstAnswers(), False
+        self.journal = EvaluationJournal(journal) if isinstance(journal, str | Path) else journal
+        if self.journal is not None and index is None:
+            cases = list(cases)
+        self._cases, self._index, self._repeats = cases, index, repeats
+        self.cap = max_cost if isinstance(max_cost, CostCap) else CostCap(max_cost)
+        self.goals = [Goal.of(goal, measured, option="goals:") for goal in goals]
+        self._concurrency, self._pipeline, self._ended_at = concurrency, pipeline, ended_at
+        self._done: set[str] | None = None
+
+    @property
+    def problems(self) -> list[tuple[Goal, str]]:
+        """Each goal with what is wrong, an empty text where it is reached."""
+        return [(goal, goal.problem(self.summary)) for goal in self.goals]
+
+    def start(self) -> None:
+        """Read the journal; done by the first evaluation where it is not done before.
+
+        Raises:
+            DatasetError: It is no results file, is in use, or was made under other settings.
+        """
+        if self._done is not None:
+            return
+        self._done = set()
+        if self.journal is None:
+            return
+        if self._index is None:
+            self._index = CaseIndex(self._repeats)
+            for row, case in enumerate(self._cases, start=1):
+                self._index.add(case, row)
+        try:
+            for record in self.journal.open(self._index, self._settings()):
+                self.summary.add(record)
+                self.worst.add(record)
+                self._done.add(record.run.run_id)
+        except BaseException:
+            self.journal.close()
+            raise
+        self.cap.spent += self.journal.spent
+
+    async def __aiter__(self) -> AsyncGenerator[Evaluation]:
+        self.start()
+        lacking: Mapping[str, Collection[str]] = {}
+        if self.journal is not None:
+            lacking = self.journal.lacking
+        stream = self.scorer.stream(
+            self._cases,
+            concurrency=self._concurrency,
+            pipeline=self._pipeline,
+            ended_at=self._ended_at,
+            repeats=self._repeats,
+            skip=self._done or frozenset(),
+            lacking=lacking,
+            cap=self.cap,
+        )
+        try:
+            async with self.scorer, aclosing(stream):
+                async for evaluation in stream:
+                    if self.journal is None:
+                        self.summary.add(evaluation)
+                        self.worst.add(evaluation)
+                        yield evaluation
+                        continue
+                    whole = self.journal.with_earlier(evaluation)
+                    record = self.journal.add(evaluation)
+                    self.summary.add(record)
+                    self.worst.add(record)
+                    yield whole
+        except BudgetExceeded:
+            self.is_cut = True
+        finally:
+            if self.journal is not None:
+                self.journal.close()
+
+    def _settings(self) -> dict[str, Any]:
+        """How the journal's results are made."""
+        judge, metrics = self.scorer.judge, self.scorer.metrics
+        strategies = [each.strategy for each in metrics if isinstance(each, ClaimEvaluator)]
+        return {
+            "judge": judge.name,
+            "model": judge.model,
+            "calibration": judge.calibration,
+            "metrics": {each.name: each.threshold for each in metrics},
+            "policy": ", ".join(dict.fromkeys(each.policy.name for each in metrics)),
+            "strategy": next(filter(None, strategies), None),
+            "repeats": self._repeats,
+        }
