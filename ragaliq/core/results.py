@@ -238,6 +238,16 @@ class Evaluation:
     run: RunInfo
     lag: float = 0.0
 
+    def __repr__(self) -> str:
+        # A line without texts: a list of failures is read in a notebook, and may be logged.
+        figures = (
+            f"{name} {result.status.value}"
+            if result.score is None
+            else f"{name} {result.score:.2f} ({'passed' if result.passed else 'failed'})"
+            for name, result in self.results.items()
+        )
+        return f"Evaluation({self.run.run_id!r}: {', '.join(figures)})"
+
     @property
     def usage(self) -> JudgeUsage:
         """Tokens, requests and money of all its metrics."""

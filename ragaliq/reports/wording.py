@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -184,22 +184,42 @@ def markdown_of(figures: Mapping[str, Any], worst: Iterable[BadAnswer]) -> str:
         "| --- " * len(columns) + "|",
     ]
     for name, metric in metrics.items():
-        mean, interval = "none", ""
-        if metric["mean"] is not None:
-            mean = f"{metric['mean']:.2f}"
-            interval = (
-                "too few for an interval"
-                if metric["scored"] < _FEWEST
-                else "{:.2f} to {:.2f}".format(*metric["interval"])
-            )
+        mean, interval = _mean_of(metric)
         passes = passing_scores(metric["threshold"], higher_is_better=metric["higher_is_better"])
         cells = [name, mean, interval, f"{metric['scored']:,}", f"{metric['passed']:,}", passes]
         cells += [others[name]] if "others" in columns else []
         lines.append(f"| {' | '.join(cells)} |")
-    shown = [f"- {_name(bad)}: {'; '.join(map(_plain, bad.reasons))}" for bad in worst]
+    shown = [f"- {_name(bad, _plain)}: {'; '.join(map(_plain, bad.reasons))}" for bad in worst]
     if shown:
         lines += ["", "Lowest scores:", "", *shown]
     return "\n".join(lines) + "\n"
+
+
+def text_of(figures: Mapping[str, Any], worst: Iterable[BadAnswer]) -> str:
+    """The summary in plain text, for `print`."""
+    lines = [pass_line(figures["passed"], figures["decided"], figures["answers"])]
+    for name, metric in figures["metrics"].items():
+        mean = ", ".join(filter(None, _mean_of(metric)))
+        passes = passing_scores(metric["threshold"], higher_is_better=metric["higher_is_better"])
+        line = (
+            f"{name}: {mean}; {metric['scored']:,} scored, {metric['passed']:,} passed ({passes})"
+        )
+        others = others_of(metric["statuses"], metric["passing"])
+        lines.append(f"{line}, {others}" if others else line)
+    shown = [
+        f"  {_name(bad, printable)}: {'; '.join(map(printable, bad.reasons))}" for bad in worst
+    ]
+    return "\n".join([*lines, *(["lowest scores:"] if shown else []), *shown])
+
+
+def _mean_of(metric: Mapping[str, Any]) -> tuple[str, str]:
+    """The mean and its interval in words."""
+    if metric["mean"] is None:
+        return "none", ""
+    interval = "too few for an interval"
+    if metric["scored"] >= _FEWEST:
+        interval = "{:.2f} to {:.2f}".format(*metric["interval"])
+    return f"{metric['mean']:.2f}", interval
 
 
 def is_drawn(case_id: str) -> bool:
@@ -207,11 +227,11 @@ def is_drawn(case_id: str) -> bool:
     return _DRAWN_ID.fullmatch(case_id) is not None
 
 
-def _name(bad: BadAnswer) -> str:
-    question = _plain(printable(bad.question, limit=_CLAIM))
+def _name(bad: BadAnswer, escape: Callable[[str], str]) -> str:
+    question = escape(printable(bad.question, limit=_CLAIM))
     if question and is_drawn(bad.id):
         return question
-    return f"{_plain(bad.id)} ({question})" if question else _plain(bad.id)
+    return f"{escape(bad.id)} ({question})" if question else escape(bad.id)
 
 
 def _plain(text: str) -> str:

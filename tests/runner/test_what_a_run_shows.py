@@ -34,6 +34,25 @@ def test_a_run_names_its_metrics_and_none_of_its_texts(run):
     assert repr(run) == "EvaluationRun(3 cases; faithfulness)"
 
 
+def test_printing_a_run_shows_plain_text(run):
+    lines = str(run).splitlines()
+    assert lines[:2] == [
+        "1 of 3 answers pass every metric",
+        "faithfulness: 0.50, too few for an interval; 3 scored, 1 passed (at least 0.7)",
+    ]
+    assert lines[2] == "lowest scores:"
+    assert lines[3].startswith(
+        "  wrong (When <i>exactly</i>?): faithfulness 0.00 < 0.70: 'The shop"
+    )
+
+
+def test_an_answer_of_a_run_is_a_line_without_texts(run):
+    assert repr(run[1]) == "Evaluation('half': faithfulness 0.50 (failed))"
+    assert repr(run.failures).count("Evaluation(") == 2
+    refused = evaluate([RAGTestCase(query="When?", context=["At 9."], response="", id="e")])
+    assert repr(refused[0]) == "Evaluation('e': faithfulness empty_answer)"
+
+
 def test_failures_are_what_does_not_pass_the_lowest_first(run):
     assert [each.case.id for each in run.failures] == ["wrong", "half"]
 
