@@ -50,14 +50,14 @@ def test_results_come_in_the_order_of_the_cases():
     ],
 )
 def test_what_has_nothing_to_verify_does_not_pass(given, line, row):
-    text = str(evaluate(given))
+    text = evaluate(given).summary()
     assert text.startswith(f"**{line}.**")
     assert f"| faithfulness {row}" in text
 
 
 def test_a_policy_that_passes_empty_answers_is_seen_in_the_summary():
     given = [RAGTestCase(query="q", context=["c"], response="")]
-    text = str(evaluate(given, policy=ScoringPolicy.RAGALIQ))
+    text = evaluate(given, policy=ScoringPolicy.RAGALIQ).summary()
     assert "1 of 1 answers pass" in text
     assert "1 empty_answer (pass)" in text
 
@@ -65,7 +65,8 @@ def test_a_policy_that_passes_empty_answers_is_seen_in_the_summary():
 def test_an_answer_evaluated_several_times_is_listed_once():
     given = [RAGTestCase(id=name, query="q", context=["One."], response="Two.") for name in "ab"]
     run = evaluate(given, repeats=3)
-    assert [line[:4] for line in run.summary().splitlines() if line[0:1] == "-"] == ["- a ", "- b "]
+    listed = [line[:4] for line in run.summary().splitlines() if line[0:1] == "-"]
+    assert sorted(listed) == ["- a ", "- b "]  # equally bad ones as they were finished
     assert run._repr_html_().count("<p><b>") == 2
     assert len(run.failures) == 6
 

@@ -115,7 +115,7 @@ def test_a_case_without_an_id_is_shown_by_its_question():
         [RAGTestCase(query="When?", context=["The shop opens at 9."], response="At 10.")],
         metrics=["faithfulness"],
     )
-    assert "- When?: faithfulness" in str(run)
+    assert "  When?: faithfulness" in str(run)
     assert run[0].case.id not in str(run) + run._repr_html_()
 
 
