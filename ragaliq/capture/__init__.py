@@ -24,6 +24,7 @@ from ragaliq.capture.extract import (
     require_function,
     unreadable,
 )
+from ragaliq.capture.framing import Frame, frame_calls
 from ragaliq.capture.recorded import RecordedRun
 from ragaliq.capture.registry import RunRegistry
 from ragaliq.capture.run import RunLog
@@ -51,6 +52,7 @@ __all__ = [
     "Explanations",
     "Extract",
     "Found",
+    "Frame",
     "Message",
     "Reader",
     "RecordedRun",
@@ -58,6 +60,7 @@ __all__ = [
     "RunRegistry",
     "document_blocks",
     "extract_parts",
+    "frame_calls",
     "models_words",
     "name_part",
     "named",

@@ -163,6 +163,11 @@ class RunLog:
         """A retriever ended: its documents replace those of the retrievers inside it."""
         self._events.append(Retrieved(step, passages))
 
+    def found_before(self, query: str, passages: Passages) -> None:
+        """Something was found before the run, and is shown to one of its models."""
+        step = ("before", len(self._events))
+        self._events[:0] = [Searched(step, query), Retrieved(step, passages)]
+
     def reranked(self, step: Step, passages: Passages, given: Passages = ()) -> None:
         """A reranker ended: what it let through replaces what it chose from."""
         self._events.append(Reranked(step, passages, given))

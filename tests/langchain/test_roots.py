@@ -35,12 +35,11 @@ EXPECTED = (QUESTION, REFUNDS, ANSWER)
     ("part", "value"),
     [
         (FixedRetriever(), QUESTION),
-        (model(), QUESTION),
         (PROMPT, {"context": "c", "question": QUESTION}),
         (StrOutputParser(), ANSWER),
         (MultiQueryRetriever.from_llm(TopicRetriever(), model("one\ntwo")), QUESTION),
     ],
-    ids=["retriever", "model", "prompt", "parser", "multi-query"],
+    ids=["retriever", "prompt", "parser", "multi-query"],
 )
 def test_a_part_called_on_its_own_is_no_run(watch, invoke, part, value):
     invoke(part, value, watch.config)

@@ -133,8 +133,8 @@ class RagaliqGuard(Runnable[Any, Any]):
 
     def _origin(self, seen: _Recorder, config: RunnableConfig) -> dict[str, Any]:
         return {
-            "target": seen.run.target,
-            "session_id": seen.run.session_id,
+            "target": seen.recorded.target,
+            "session_id": seen.recorded.session_id,
             "pipeline": self.pipeline or config.get("run_name") or "",
             "framework": "langchain",
         }
@@ -162,28 +162,28 @@ class _Recorder(RagaliqCallbackHandler):
     """Keeps one call of a chain for its guard, and submits nothing.
 
     Attributes:
-        run: The call.
+        recorded: The call.
         answer: The text that is judged.
     """
 
     def __init__(self, monitor: Monitor, **handler_options: Any) -> None:
         super().__init__(monitor, **handler_options)
         self._owners = OrderedDict()  # whoever else follows the call, the guard does too
-        self.run = RecordedRun("")
+        self.recorded = RecordedRun("")
         self.answer = ""
 
     def _begin(self, run_id: UUID, pipeline: str) -> RecordedRun:
-        self.run = RecordedRun(str(run_id))
-        return self.run
+        self.recorded = RecordedRun(str(run_id))
+        return self.recorded
 
     def case(self, value: Any, output: Any) -> RunLog | RAGTestCase | str:
         """The case that the call amounts to, or the reason why there is none."""
-        if self.run.log is not None:
-            self.answer = self.run.log.answer.text
-            return self.run.log
+        if self.recorded.log is not None:
+            self.answer = self.recorded.log.answer.text
+            return self.recorded.log
         answer = answer_of(output)
-        if self.run.reason != "not_rag" or answer is None:
-            return f"no answer to check: {self.run.reason or 'the call was not seen'}"
+        if self.recorded.reason != "not_rag" or answer is None:
+            return f"no answer to check: {self.recorded.reason or 'the call was not seen'}"
         self.answer = answer
         question = READER.question(value)
         return RAGTestCase(

@@ -22,18 +22,28 @@ from langchain_core.messages import BaseMessage
 from langchain_core.outputs import LLMResult
 from langchain_core.runnables.config import var_child_runnable_config
 
+from langchain_ragaliq.frames import (
+    FRAME,
+    FramedRun,
+    Search,
+    note_search,
+    question_shown,
+    searches_shown,
+)
 from langchain_ragaliq.judge import with_judge
 from langchain_ragaliq.overrides import Overrides
 from langchain_ragaliq.reading import READER
 from langchain_ragaliq.run import Run, is_interrupt, is_stopped
 from ragaliq import ConfigurationError, GuardRejected, Monitor, OpenRun, is_suppressed
 from ragaliq.capture import (
+    Complaints,
     Explanation,
     Explanations,
     Extract,
     Message,
     RecordedRun,
     RunRegistry,
+    frame_calls,
     name_part,
     takes_only,
 )
@@ -41,7 +51,10 @@ from ragaliq.capture import (
 logger = logging.getLogger("ragaliq.langchain")
 
 E = TypeVar("E", bound=Callable[..., None])
+F = TypeVar("F", bound=Callable[..., Any])
 
+_COMPLAINTS = Complaints(logger)
+_MOST_SEARCHES = 1_000
 # What the classes of LangChain's own evaluators end in; their answers are grades.
 _EVALUATORS = "EvalChain"
 # What `chain.map()` is called: every item is a run of its own.
@@ -67,7 +80,18 @@ def _run_in_force() -> int | None:
     """
     config = var_child_runnable_config.get()
     parent_id = getattr(config.get("callbacks"), "parent_run_id", None) if config else None
-    return parent_id.int if parent_id is not None else None
+    return parent_id.int if parent_id is not None else FRAME.get()
+
+
+def _read(messages: list[list[BaseMessage]]) -> list[Message]:
+    """A chat model's prompt."""
+    return list(filter(None, map(READER.message, messages[0] if messages else ())))
+
+
+def _text_of_item(item: Any) -> str:
+    """What a generator's item adds to an answer."""
+    found = item if isinstance(item, str) else READER.answer(item)
+    return found if isinstance(found, str) else "" if found is None else found.text
 
 
 def _contained(event: E) -> E:
@@ -157,6 +181,8 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         self._owners = _OWNERS.setdefault(self.monitor, OrderedDict())
         self._owner = id(self)
         self._explained = Explanations(logger)
+        # The searches in progress that nothing is around.
+        self._searches: OrderedDict[int, Search] = OrderedDict()
         self._registry: RunRegistry[Run] = RunRegistry(
             max_runs=max_runs, max_age=max_age, sweep_later=self.monitor.sweep_later
         )
@@ -183,6 +209,78 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
             None for a run that was sampled out, goes on, or ended too long ago.
         """
         return self._explained.of(str(run_id))
+
+    def run(self, question: str | None = None, *, pipeline: str = "") -> FramedRun:
+        """Frame a run by hand: what happens inside the `with` block is one run.
+
+        ```python
+        with handler.run("How long do refunds take?") as run:
+            documents = retriever.invoke("refunds")
+            run.answer = model.invoke(prompt(documents)).text
+        ```
+
+        Args:
+            question: The user's question.
+            pipeline: The run's name in results.
+        """
+        return FramedRun(self, question, pipeline)
+
+    def trace(
+        self, function: F | None = None, *, pipeline: str = "", question: str | None = None
+    ) -> Any:
+        """Frame each call of a function as a run, as a decorator with or without arguments.
+
+        What the function returns, or yields in parts, is the answer.
+
+        Args:
+            function: Any function, a coroutine's or a generator's too.
+            pipeline: The name of its runs in results; by default the function's.
+            question: Name of its parameter that is the question; by default the first argument
+                that is a text.
+
+        Raises:
+            ragaliq.ConfigurationError: It has no such parameter.
+        """
+        if function is None:
+            return functools.partial(self.trace, pipeline=pipeline, question=question)
+        name = pipeline or getattr(function, "__name__", "")
+        return frame_calls(
+            function,
+            lambda asked: FramedRun(self, asked, name),
+            question=question,
+            text_of=_text_of_item,
+        )
+
+    def frame_started(self, run_id: UUID, question: Any, pipeline: str) -> Run | None:
+        """A run that is framed by hand begins; never raises."""
+        try:
+            if is_suppressed():
+                return None
+            self._root_started(
+                run_id,
+                None,
+                question,
+                name=pipeline or None,
+                metadata=None,
+                tags=None,
+            )
+            return self._registry.runs.get(run_id.int)
+        except Exception as error:  # noqa: BLE001 - the application's request must not notice
+            self._complain(error)
+            return None
+
+    def frame_ended(self, root: Run, answer: Any, error: BaseException | None) -> None:
+        """A run that is framed by hand is over; never raises."""
+        try:
+            if error is not None:
+                self._root_failed(root, error)
+            else:
+                outputs = answer
+                if outputs is None and root.ticket is not None:
+                    outputs = root.reply or None
+                self._root_ended(root, outputs, None, is_stream=False)
+        except Exception as failure:  # noqa: BLE001 - as above
+            self._complain(failure)
 
     def _complain(self, error: Exception) -> None:
         """Count an error, and log the first; its message may quote the application's text."""
@@ -259,6 +357,38 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         registry.open(root)
         if ticket is not None:
             root.opened(inputs, metadata or {}, tags or ())
+
+    def _lone_call_started(self, run_id: UUID, messages: list[Message]) -> None:
+        """A model was called that no chain is around: a run if it is shown what was found before.
+
+        Search and call belong together by their task or thread.
+        """
+        if is_suppressed() or run_id.int in self._registry.runs:
+            return
+        searches = searches_shown(messages)
+        ticket = None
+        if self._owners.setdefault(run_id.int, self._owner) == self._owner:
+            ticket = self._begin(run_id, self._pipeline)
+        if ticket is None:
+            self._registry.ignore(run_id.int)
+            return
+        if not searches:
+            self._owners.pop(run_id.int, None)
+            self._registry.ignore(run_id.int)
+            ticket.discard("not_rag")
+            _COMPLAINTS.once(
+                "lone call",
+                "a model is called outside a chain, and is shown nothing that a retriever found in "
+                "the same task or thread: such calls are counted not_rag. To have them scored, "
+                "decorate the function around search and call with handler.trace",
+            )
+            return
+        root = Run(run_id, ticket, self._overrides)
+        self._registry.open(root)
+        root.prompt_question = question_shown(messages, searches)
+        for search in searches:
+            root.log.found_before(search.query, search.passages)
+        root.log.asked(run_id.int, messages)
 
     def _root_ended(self, root: Run, outputs: Any, inputs: Any, *, is_stream: bool) -> None:
         """Close a root that ended well and submit it, or say why it cannot be evaluated."""
@@ -380,8 +510,9 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
             root = self._part_started(run_id, parent_run_id)
             if root is not None and root.ticket is not None:
                 root.open_models.add(run_id.int)
-                prompt = messages[0] if messages else ()
-                root.log.asked(run_id.int, list(filter(None, map(READER.message, prompt))))
+                root.log.asked(run_id.int, _read(messages))
+            elif root is None and parent_run_id is None and _run_in_force() is None:
+                self._lone_call_started(run_id, _read(messages))
         except Exception as error:  # noqa: BLE001 - as above
             self._complain(error)
 
@@ -400,6 +531,8 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         if root is not None and root.ticket is not None:
             root.open_models.add(run_id.int)
             root.log.asked(run_id.int, (Message("user", tuple(prompts[:1])),))
+        elif root is None and parent_run_id is None and _run_in_force() is None:
+            self._lone_call_started(run_id, [Message("user", tuple(prompts[:1]))])
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
         """A model answered."""
@@ -407,6 +540,8 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
             root = self._registry.runs.get(run_id.int)
             if root is not None and root.ticket is not None:
                 root.replied(run_id.int, response)
+                if root.key == run_id.int:
+                    self._root_ended(root, root.message or root.reply, None, is_stream=False)
         except Exception as error:  # noqa: BLE001 - as above
             self._complain(error)
 
@@ -425,6 +560,11 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
             if root is None:
                 # A chain inside it writes queries, not answers.
                 self._registry.ignore(run_id.int)
+                if parent_run_id is None:
+                    self._searches[run_id.int] = search = Search(query)
+                    note_search(search)
+                    if len(self._searches) > _MOST_SEARCHES:
+                        self._searches.popitem(last=False)
             elif root.ticket is not None:
                 root.retrievers.add(run_id.int)  # models below it write queries, not answers
                 root.log.retrieving(run_id.int, query)
@@ -439,6 +579,8 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
             root = self._registry.runs.get(run_id.int)
             if root is not None and root.ticket is not None:
                 root.retrieved(run_id.int, documents)
+            elif root is None and (search := self._searches.pop(run_id.int, None)) is not None:
+                search.passages = READER.document_list(documents) or ()
         except Exception as error:  # noqa: BLE001 - as above
             self._complain(error)
 
