@@ -24,7 +24,7 @@ from ragaliq.capture.extract import (
     require_function,
     unreadable,
 )
-from ragaliq.capture.framing import Frame, frame_calls
+from ragaliq.capture.framing import RunFrame, frame_calls
 from ragaliq.capture.recorded import RecordedRun
 from ragaliq.capture.registry import RunRegistry
 from ragaliq.capture.run import RunLog
@@ -52,10 +52,10 @@ __all__ = [
     "Explanations",
     "Extract",
     "Found",
-    "Frame",
     "Message",
     "Reader",
     "RecordedRun",
+    "RunFrame",
     "RunLog",
     "RunRegistry",
     "document_blocks",

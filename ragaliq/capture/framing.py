@@ -13,7 +13,7 @@ from ragaliq.errors import ConfigurationError
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Frame(Protocol):
+class RunFrame(Protocol):
     """A run that is framed by hand.
 
     Attributes:
@@ -31,7 +31,7 @@ class Frame(Protocol):
 
 def frame_calls(
     function: F,
-    start: Callable[[Any], Frame],
+    start: Callable[[Any], RunFrame],
     *,
     question: str | None = None,
     text_of: Callable[[Any], str] = str,
@@ -55,7 +55,7 @@ def frame_calls(
     if question is not None and question not in signature.parameters:
         raise ConfigurationError(f"trace: {name} has no parameter {question!r}")
 
-    def begun(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Frame:
+    def begun(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> RunFrame:
         try:
             given = signature.bind(*arguments, **keywords).arguments
         except TypeError:  # the call itself will say so
@@ -112,7 +112,7 @@ def frame_calls(
 
 
 def _follow_items(
-    items: Generator[Any, Any, Any], frame: Frame, text_of: Callable[[Any], str]
+    items: Generator[Any, Any, Any], frame: RunFrame, text_of: Callable[[Any], str]
 ) -> Generator[Any, None, None]:
     said: list[str] = []
     try:
@@ -133,7 +133,7 @@ def _follow_items(
 
 
 async def _afollow_items(
-    items: AsyncGenerator[Any, Any], frame: Frame, text_of: Callable[[Any], str]
+    items: AsyncGenerator[Any, Any], frame: RunFrame, text_of: Callable[[Any], str]
 ) -> AsyncGenerator[Any]:
     said: list[str] = []
     try:

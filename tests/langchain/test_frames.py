@@ -85,7 +85,8 @@ def test_each_call_of_a_traced_function_is_a_run(watch):
 def test_coroutines_and_generators_are_followed_to_their_end(watch):
     @watch.handler.trace(pipeline="async")
     async def ask(question):
-        return search_and_ask(watch.config, question)
+        documents = await FixedRetriever().ainvoke(question, watch.config)
+        return (await model().ainvoke(f"{joined(documents)}\n{question}", watch.config)).text
 
     @watch.handler.trace(question="about")
     def stream(first, about):
@@ -93,11 +94,12 @@ def test_coroutines_and_generators_are_followed_to_their_end(watch):
 
     @watch.handler.trace
     async def astream(question):
-        for word in search_and_ask(watch.config, question).splitlines(keepends=True):
-            yield word
+        documents = await FixedRetriever().ainvoke(question, watch.config)
+        async for piece in model().astream(f"{joined(documents)}\n{question}", watch.config):
+            yield piece
 
     async def read():
-        return "".join([piece async for piece in astream("three?")])
+        return "".join([piece.text async for piece in astream("three?")])
 
     assert asyncio.run(ask("one?")) == ANSWER
     assert " ".join(stream("x", about="two?")) == ANSWER

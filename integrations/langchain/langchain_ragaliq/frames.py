@@ -57,7 +57,7 @@ def searches_shown(messages: Sequence[Message]) -> list[Search]:
 
 
 def question_shown(messages: Sequence[Message], searches: Sequence[Search]) -> Found | None:
-    """The question in a prompt of plain code: what was searched with, or what asks beside it."""
+    """The question in a prompt of plain code: what was searched with, or the line that asks."""
     asked = [message for message in messages if message.role == "user"]
     text = asked[-1].text if asked else ""
     for search in reversed(searches):
