@@ -20,22 +20,25 @@ _STYLE = (
     ".people{stroke:#7fb2e5}.dot{fill:#7fb2e5}.note{fill:#ff9a8d}.event{stroke:#ff9a8d}}"
 )
 _MEANING = (
-    "dots: as your reviewers would judge it, 95 % intervals; grey: the judge alone; "
-    "dashed: by today's judge"
+    "dots: as your reviewers would judge it, 95 % intervals",
+    "grey: the judge alone, 95 % intervals; dashed: by today's judge",
 )
 
 
 def quality_svg(series: Sequence[QualitySeries]) -> str:
     """Draw each series in a panel: reviewers, the judge alone, changes of the judge, alarms."""
-    height = _PANEL * len(series) + 28
+    height = _PANEL * len(series) + 44
     size = f'viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}"'
+    label = escape("; ".join(_MEANING))
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" {size} aria-label="{_MEANING}">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" {size} aria-label="{label}">',
         f"<style>{_STYLE}</style>",
     ]
     for number, each in enumerate(series):
         parts += _panel(each, 16 + number * _PANEL)
-    parts.append(f'<text class="soft" x="8" y="{height - 8}">{_MEANING}</text>')
+    for line, words in enumerate(_MEANING):  # one line would be wider than the picture
+        y = height - 24 + 16 * line
+        parts.append(f'<text class="soft" x="8" y="{y}">{escape(words)}</text>')
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 

@@ -13,7 +13,7 @@ from ragaliq.core.test_case import ChunkId, RAGTestCase
 from ragaliq.records import EvaluationRecord
 from ragaliq.records.summary import MetricSummary, SeriesKey
 from ragaliq.reports.gathering import VERDICTS, ClaimSet, Gathering, claim_sets, finite
-from ragaliq.reports.wording import METHOD_NAMES, pass_line
+from ragaliq.reports.wording import METHOD_NAMES, interval_text, pass_line
 from ragaliq.statistics import Estimate
 
 # Bytes of the page; with charts and everything else it stays under 15 MB whatever the texts are.
@@ -95,6 +95,9 @@ def embedded_json(value: Any) -> str:
 # --- figures ----------------------------------------------------------------------------------
 
 
+_FEWEST = 10  # answers of a stretch of time, below which its mean says nothing about a move
+
+
 def bucket_width(first: float, last: float) -> float | None:
     """Seconds of a trend's buckets; None for a time too short to speak of a trend."""
     length = last - first
@@ -155,6 +158,7 @@ def _mean(estimate: Estimate | None) -> dict[str, Any] | None:
         "low": round(estimate.low, 4),
         "high": round(estimate.high, 4),
         "n": estimate.n,
+        "shown": interval_text(estimate),
         "method": METHOD_NAMES.get(estimate.method, estimate.method),
     }
 
@@ -184,6 +188,7 @@ def _figures(gathered: Gathering, charted: list[dict[str, Any]]) -> dict[str, An
             for series, chart in zip(gathered.summary.series.values(), charted, strict=True)
         ],
         "epochs": _epochs(gathered.summary.series.values(), charted),
+        "moves": _moves(charted),
         "claims": claims,
         "lead": pass_line(*gathered.summary.passing, gathered.summary.cases),
         "judges": list(
@@ -195,6 +200,26 @@ def _figures(gathered: Gathering, charted: list[dict[str, Any]]) -> dict[str, An
         "pipelines": pipelines,
         "questions": gathered.unanswered.groups() if gathered.with_text else [],
     }
+
+
+def _moves(charted: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Metrics whose mean in the last two stretches of time differs beyond both intervals."""
+    moves = []
+    for chart in charted:
+        points = [point for point in chart["charts"]["all"]["points"] if point[4] >= _FEWEST]
+        for before, after in pairwise(points[-2:]):
+            fell, rose = after[3] < before[2], after[2] > before[3]
+            if fell or rose:
+                moves.append(
+                    {
+                        "metric": chart["metric"],
+                        "word": "better" if rose == chart["higher_is_better"] else "worse",
+                        "before": before[1],
+                        "after": after[1],
+                        "since": after[0],
+                    }
+                )
+    return moves
 
 
 def _epochs(found: Iterable[MetricSummary], charted: list[dict[str, Any]]) -> list[dict[str, Any]]:

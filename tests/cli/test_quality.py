@@ -52,7 +52,8 @@ def test_from_a_store_to_the_monday_number(ragaliq, store, press, tmp_path):
     done = ragaliq("quality", source, "--plan", "0.05", "--out", "q.json", "--plot", "q.svg")
     assert "shop, faithfulness" in done.stdout
     assert "Faithfulness as your reviewers would judge it: 1.00 [" in done.stdout
-    assert "from 40 judged answers and 40 labels; the judge alone says 0.8" in done.stdout
+    said = "from 40 judged answers, 20 of them labelled (40 claims); the judge alone says 0.8"
+    assert said in done.stdout
     assert "plan: +-0.05 takes " in done.stdout
     (series,) = json.loads((tmp_path / "q.json").read_text())
     assert series["weeks"][0]["labelled"] == 20

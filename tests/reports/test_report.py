@@ -5,11 +5,13 @@ from datetime import UTC, datetime
 import pytest
 
 from ragaliq import RAGTestCase, evaluate
+from ragaliq.core.results import Status
 from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.records.store import SQLiteStore
 from ragaliq.reports import write_report
 
 LIMIT = 15_000_000
+START = 1_790_000_000.0
 
 
 def data_of(path):
@@ -255,3 +257,40 @@ def _made_by(record, fingerprint, by_name):
         each.model_copy(update={"fingerprint": fingerprint}) for each in record.results.values()
     ]
     return record.model_copy(update={"results": by_name(*results)})
+
+
+@pytest.mark.parametrize(("later", "word"), [(0.2, "worse"), (1.0, "better"), (0.7, None)])
+def test_what_got_worse_or_better_is_on_the_first_screen(record_of, page, later, word):
+    """Two weeks of forty scores each: the second is another, or like the first."""
+
+    def scored(number):
+        record = record_of(number)
+        week, place = divmod(number, 40)
+        scores = [0.6, 0.7, 0.8] if not week else [later - 0.05, later, min(1.0, later + 0.05)]
+        result = record.results["faithfulness"].model_copy(
+            update={"score": scores[place % 3], "status": Status.SCORED}
+        )
+        time = START + week * 7 * 86_400 + place * 60
+        return record.model_copy(update={"results": {"faithfulness": result}, "created_at": time})
+
+    write_report([scored(number) for number in range(80)], page)
+    head = page.read_text().partition("</header>")[0]
+    said = re.findall(r"<bdi>faithfulness</bdi> got (\w+)</b>: ([\d.]+) before", head)
+    assert said == ([] if word is None else [(word, "0.70")])
+
+
+def test_how_an_interval_was_made_is_a_tooltip_and_the_marks_have_a_legend(museum, page):
+    write_report(museum(30), page)
+    text = page.read_text()
+    assert '<td class="n" title="Student&#39;s t of log odds">' in text
+    assert '<th scope="col">Method</th>' not in text
+    explorer = text.partition('id="answers"')[2]
+    assert explorer.index("supported, <span") < explorer.index('id="list"')
+
+
+def test_few_answers_have_no_interval_and_no_texts_say_how_to_get_them(museum, page):
+    write_report(museum(4, text=False), page)
+    text = page.read_text()
+    assert "too few for an interval" in text
+    assert "capture_content=True" in text
+    assert "without <code>--no-text</code>" in text

@@ -54,6 +54,7 @@ from ragaliq.telemetry import TelemetryOptions
 from ragaliq.telemetry.providers import flush_providers
 
 _DAY = 86_400.0
+_LABELLED = "labelled (claims)"
 _TO_FLUSH = 10.0  # seconds
 
 
@@ -156,12 +157,12 @@ def _show_labels(labels: Labels | None, store: str) -> None:
 def _show(series: QualitySeries, store: str) -> None:
     output.print(plain(series.title, style="bold"))
     is_joined = bool(series.judge_changes)
-    columns = ["week of", "reviewers would say", "judge alone", "answers", "labels"]
+    columns = ["week of", "reviewers would say", "judge alone", "answers", _LABELLED]
     if is_joined:
         columns.insert(3, "by today's judge")
     table = Table(box=None, pad_edge=False)
     for column in columns:  # intervals break at a blank; dates and counts would be cut off
-        table.add_column(column, no_wrap=column in ("week of", "answers", "labels"))
+        table.add_column(column, no_wrap=column in ("week of", "answers"))
     for week in series.weeks:
         epochs = f" ({week.epochs} judges)" if week.epochs > 1 else ""
         cells = [
@@ -169,7 +170,7 @@ def _show(series: QualitySeries, store: str) -> None:
             _interval(week.people),
             _interval(week.judge_alone) + epochs,
             f"{week.answers:,}",
-            f"{week.labels:,}",
+            f"{week.labelled:,} ({week.labels:,})" if week.labels else "0",
         ]
         if is_joined:
             cells.insert(3, _interval(week.joined))
@@ -180,8 +181,8 @@ def _show(series: QualitySeries, store: str) -> None:
         output.print(
             f"{series.metric.replace('_', ' ').capitalize()} as your reviewers would judge it: "
             f"{_interval(latest.people)} in the week of {latest.title}, from "
-            f"{latest.answers - latest.uncovered:,} judged answers and {latest.labels:,} labels; "
-            f"the judge alone says {alone:.2f}."
+            f"{latest.answers - latest.uncovered:,} judged answers, {latest.labelled:,} of them "
+            f"labelled ({latest.labels:,} claims); the judge alone says {alone:.2f}."
         )
     for week in series.weeks:
         if week.uncovered:
@@ -198,11 +199,7 @@ def _show(series: QualitySeries, store: str) -> None:
 def _show_change(change: JudgeChange, store: str, pipeline: str) -> None:
     day = datetime.fromtimestamp(change.time, UTC).strftime("%Y-%m-%d")
     output.print(
-        plain(
-            f"judge changed on {day}: {change.judge_before} {change.before[:8]} -> "
-            f"{change.judge_after} {change.after[:8]}; the score moved "
-            f"{_signed(change.moved)}"
-        )
+        plain(f"judge changed on {day}: {_judges(change)}; the score moved {_signed(change.moved)}")
     )
     if change.by_judge is None or change.by_application is None:
         command = ["ragaliq", "quality", store, "--rejudge", "60", "--judge", change.judge_after]
@@ -218,6 +215,14 @@ def _show_change(change: JudgeChange, store: str, pipeline: str) -> None:
         f"  judge moved {_signed(change.by_judge)}, application moved "
         f"{_signed(change.by_application)}, by {change.pairs:,} answers that both scored"
     )
+
+
+def _judges(change: JudgeChange) -> str:
+    """The judges by name; two of one name also by their epochs."""
+    before, after = change.judge_before, change.judge_after
+    if before == after:
+        before, after = f"{before} {change.before[:8]}", f"{after} {change.after[:8]}"
+    return f"{before} -> {after}"
 
 
 def _alarm(alarm: QualityChange) -> str:

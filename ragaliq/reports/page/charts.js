@@ -25,7 +25,7 @@ function chartRow(position, key, open) {
   if (charts.points.length > 1) row.append(figure(trendCaption(), trendChart(series, charts, parts[0])));
   else row.classList.add("alone");
   row.append(
-    figure(distributionCaption(charts), barChart(series, charts, charts.points.length > 1 ? parts[1] : Math.min(width, 360))),
+    figure(distributionCaption(charts), barChart(series, charts, charts.points.length > 1 ? parts[1] : width)),
     numbersOf(charts, `numbers-${position}`, open),
   );
   return row;
