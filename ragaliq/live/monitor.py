@@ -255,6 +255,14 @@ class Monitor:
             return None
         return OpenRun(engine, self.tally, name, decision, pipeline=pipeline, framework=framework)
 
+    def can_sample(self, trace_id: str) -> bool:
+        """Whether a run in this trace may be evaluated; a collector need not keep others.
+
+        Args:
+            trace_id: 32 lower-case hex digits.
+        """
+        return self._is_enabled and self._engine.sampler.can_choose(trace_id)
+
     def submit(
         self,
         case: RAGTestCase | RunLog,

@@ -10,6 +10,7 @@ import os
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Literal
@@ -216,6 +217,10 @@ class Receipt:
         """There is a result, or a reason why there is none; only the first call counts."""
         with contextlib.suppress(concurrent.futures.InvalidStateError):
             self._future.set_result(outcome)
+
+    def then(self, callback: Callable[[Evaluation | str], object]) -> None:
+        """Call something with the result or the outcome, once there is one, on any thread."""
+        self._future.add_done_callback(lambda future: callback(future.result()))
 
     @property
     def result(self) -> Evaluation | None:

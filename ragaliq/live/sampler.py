@@ -185,6 +185,15 @@ class Sampler:
         choice = self._choose(at, pipeline, ())
         return None if choice is None else Decision(at, choice)
 
+    def can_choose(self, key: str) -> bool:
+        """Whether a run of this trace, or of this id, could be chosen, whatever its pipeline is.
+
+        A cap has to hear of every run.
+        """
+        rates = (self._others, *self._pipelines.values())
+        highest = max(self._reach, *(each.highest for each in rates))
+        return self._cap is not None or position(key) < highest
+
     def settle(self, run: OpenRun) -> Choice | None:
         """The choice about a finished run; one that is not chosen is held for feedback or ended."""
         at = run.decision.position

@@ -27,7 +27,7 @@ from ragaliq.errors import ConfigurationError
 from ragaliq.live.lifecycle import watch_process
 from ragaliq.live.monitor import Monitor
 from ragaliq.live.run import OpenRun
-from ragaliq.telemetry.emit import target_context
+from ragaliq.live.traced_runs import begin_traced, end_traced
 from ragaliq.traces import (
     AttributeNames,
     SpanEvent,
@@ -444,20 +444,7 @@ class RagaliqSpanProcessor(SpanProcessor):
                 resolve=self._resolve,
             )
             for case, its_ticket in self._tickets(found, ticket, unit):
-                if case.log is None:
-                    its_ticket.discard(case.reason)
-                elif unit.open and not _was_said(case):
-                    # The run is over and a step of it is not: the answer is only its beginning.
-                    its_ticket.discard("truncated")
-                else:
-                    flags = {} if unit.is_sampled else {"trace_flags": 0}
-                    its_ticket.submit(
-                        case.log,
-                        target=case.target.model_copy(update=flags),
-                        session_id=case.session_id,
-                        response_id=case.response_id,
-                        ended_at=case.ended_at,
-                    )
+                end_traced(its_ticket, case, is_sampled=unit.is_sampled, is_open=bool(unit.open))
             ticket.withdraw()  # it was not a run after all; does nothing where it has ended
         except BaseException as error:  # noqa: BLE001 - spans are anybody's, and so is `resolve`
             logger.debug("a run could not be read: %s", type(error).__name__)
@@ -473,14 +460,7 @@ class RagaliqSpanProcessor(SpanProcessor):
             if case is (own or found[0]):
                 yield case, ticket
                 continue
-            # Sampling goes by the current trace.
-            token = otel_context.attach(target_context(case.target))
-            try:
-                another = self._monitor.begin(
-                    case.id, pipeline=self._pipeline or ticket.pipeline, framework=case.framework
-                )
-            finally:
-                otel_context.detach(token)
+            another = begin_traced(self._monitor, case, self._pipeline or ticket.pipeline)
             if another is not None:
                 yield case, another
 
@@ -516,12 +496,6 @@ class RagaliqSpanProcessor(SpanProcessor):
 def _is_local(parent: SpanContext | None) -> bool:
     """Whether a span is inside another of this process."""
     return parent is not None and not parent.is_remote
-
-
-def _was_said(case: TracedCase) -> bool:
-    """Whether a model that came to its end gave the answer, while another was given up."""
-    answer = case.log.response if case.log is not None else ""
-    return any(step.kind is Kind.LLM and step.reply == answer for step in case.steps)
 
 
 @dataclass(slots=True, eq=False)

@@ -150,7 +150,7 @@ def cases_of_trace(
     try:
         forest = forest_of(listed, mapping)
     except Exception as error:  # noqa: BLE001 - spans are anybody's
-        return [_unreadable([Step(span=listed[0], kind=Kind.NONE)], error)]
+        return [_unreadable([Step(span=listed[0], kind=Kind.NONE)], error)] if listed else []
     for steps in forest.runs:
         fetching: Fetching = "no" if resolve is None else _fetch_texts(steps, resolve)
         try:

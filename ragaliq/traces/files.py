@@ -5,9 +5,6 @@ What a file holds is recognised by its content, not by its name.
 
 from __future__ import annotations
 
-import base64
-import binascii
-import functools
 import gzip
 import io
 import json
@@ -15,7 +12,7 @@ import math
 import re
 import zlib
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from itertools import chain
@@ -25,6 +22,15 @@ from typing import Any, cast
 
 from ragaliq.errors import ConfigurationError, DatasetError, RowError
 from ragaliq.traces.conventions import KIND, LLAMA_INDEX_SCOPE
+from ragaliq.traces.otlp import (
+    BadSpanError,
+    Parts,
+    id_of,
+    member,
+    request_spans,
+    resource_spans,
+    text_of,
+)
 from ragaliq.traces.span import SpanEvent, TraceSpan
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
@@ -41,15 +47,8 @@ _JSON = re.compile(rb"[\xef\xbb\xbf\s]*[{\[]\s*[\"{}\[\]]")
 _NEVER_IN_TEXT = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f]")
 _LINE_OF_JSON = re.compile(rb"^[\xef\xbb\xbf \t]*[{\[]", re.MULTILINE)
 _TELLING = re.compile(
-    rb'"resource_?[sS]pans"\s*:|"context\.trace_id"\s*:|"context"\s*:\s*\{[^{}]*"trace_id"\s*:'
+    rb'"resource_?(?:[sS]pans|[lL]ogs)"\s*:|"context\.trace_id"\s*:|"context"\s*:\s*\{[^{}]*"trace_id"\s*:'
 )
-
-
-class _BadSpanError(ValueError):
-    """What is wrong with a span; names the place in it and quotes none of its text."""
-
-
-_Found = Iterator[tuple[str, TraceSpan | Exception]]
 
 
 def holds_traces(path: Path) -> bool:
@@ -91,7 +90,7 @@ def spans_in(path: Path) -> Iterator[TraceSpan | RowError]:
         raise DatasetError(f"{path}: {error.strerror or error}") from None
 
 
-def _found_in(path: Path, file: io.BufferedReader, form: str) -> _Found:
+def _found_in(path: Path, file: io.BufferedReader, form: str) -> Parts:
     if form == "zstd":
         raise DatasetError("it is compressed with zstd; unpack it, or pack it with gzip")
     if form == "parquet":
@@ -148,7 +147,7 @@ def not_json(error: json.JSONDecodeError) -> str:
     return f"{_NOT_JSON}: {_PLACE_FOLLOWS.sub('', error.msg)} in column {error.colno}"
 
 
-def _json_file_spans(file: io.BufferedReader) -> _Found:
+def _json_file_spans(file: io.BufferedReader) -> Parts:
     for where, value in _json_values(file):
         if isinstance(value, DatasetError):
             yield where, value
@@ -157,10 +156,13 @@ def _json_file_spans(file: io.BufferedReader) -> _Found:
             yield f"{where}, {place}" if place else where, span
 
 
-def _spans_of(value: Any) -> _Found:
+_REQUESTS = ("resource_spans", "resource_logs")
+
+
+def _spans_of(value: Any) -> Parts:
     is_object = isinstance(value, Mapping)
-    if is_object and _get(value, "resource_spans") is not None:
-        yield from _request_spans(value)
+    if is_object and any(member(value, name) is not None for name in _REQUESTS):
+        yield from request_spans(value)
     elif is_object and _is_row(value):
         yield "", _row_span(value)
     else:
@@ -169,7 +171,7 @@ def _spans_of(value: Any) -> _Found:
             for place, found in _spans_of(item if isinstance(item, Mapping) else None):
                 yield f"record {number}" + (f", {place}" if place else ""), found
         if not isinstance(listed, list):
-            yield "", _BadSpanError("it is neither a span nor an export request with spans")
+            yield "", BadSpanError("it is neither a span nor an export request with spans")
 
 
 def _json_values(file: io.BufferedReader) -> _Values:
@@ -251,7 +253,7 @@ _RESOURCE_SPANS = 0x0A  # field 1, with a length
 _INSIDE = (0x0A, 0x12, 0x1A)  # what may begin a ResourceSpans
 
 
-def _protobuf_spans(file: io.BufferedReader, framing: str) -> _Found:
+def _protobuf_spans(file: io.BufferedReader, framing: str) -> Parts:
     """The spans of a file, each with its place in it; one part of it is in memory at a time."""
     try:
         from google.protobuf.message import DecodeError
@@ -269,7 +271,7 @@ def _protobuf_spans(file: io.BufferedReader, framing: str) -> _Found:
         except DecodeError:
             raise DatasetError(f"message {number}: it cannot be read as OTLP") from None
         for part in parts:
-            for place, span in _resource_spans(part):
+            for place, span in resource_spans(part):
                 yield f"message {number}, {place}", span
 
 
@@ -325,154 +327,6 @@ def _varint(data: bytes) -> tuple[int, int]:
     return 0, 0
 
 
-# --- a span of OTLP, in JSON or as a message of protobuf's ----------------------------------------
-#
-# By hand: protobuf's `json_format` takes the hexadecimal ids of OTLP's JSON for base64, and the
-# other way it takes three times as long and makes texts of NaN and infinity.
-
-_MOST_NESTED = 64
-_HEX = re.compile(r"[0-9a-f]+")
-_ERRORS = (2, "2", "STATUS_CODE_ERROR")
-_NO_ID = "AAAAAAAAAAA="  # eight bytes of zeros, in base64
-_VALUES = (
-    *("string_value", "array_value", "kvlist_value", "int_value"),
-    *("bool_value", "double_value", "bytes_value"),
-)
-
-
-@functools.cache
-def _camel(name: str) -> str:
-    return re.sub(r"_(.)", lambda match: match[1].upper(), name)
-
-
-def _get(held: Any, name: str) -> Any:
-    """A member: of an object by its name in OTLP's JSON or by protobuf's own, or of a message.
-
-    Bytes are given as hexadecimal digits.
-    """
-    if isinstance(held, dict):
-        value = held.get(_camel(name))
-        return held.get(name) if value is None else value
-    if isinstance(held, _NO_MEMBERS):
-        raise _BadSpanError("something is not an object that must be one")
-    value = getattr(held, name, None)
-    return value.hex() if isinstance(value, bytes) else value
-
-
-_NO_MEMBERS = (str, int, float, list, type(None))
-
-
-def _items(held: Any, name: str) -> Iterable[Any]:
-    value = _get(held, name)
-    if isinstance(value, str | int | float | Mapping):
-        raise _BadSpanError(f"{name} is not a list")
-    return value or ()
-
-
-def _request_spans(document: Mapping[str, Any]) -> _Found:
-    """The spans of an export request in JSON, each with its place in it."""
-    try:
-        for number, part in enumerate(_items(document, "resource_spans")):
-            for place, span in _resource_spans(part):
-                yield f"resourceSpans[{number}].{place}", span
-    except _BadSpanError as error:
-        yield "resourceSpans", error
-
-
-def _resource_spans(part: Any) -> _Found:
-    resource = _attributes(_get(part, "resource") or {})
-    # Before version 0.19 of the protocol, scopes were called libraries.
-    listed, named = "scope_spans", "scope"
-    if _get(part, listed) is None:
-        listed, named = "instrumentation_library_spans", "instrumentation_library"
-    for s, of_scope in enumerate(_items(part, listed)):
-        scope = _text(_get(_get(of_scope, named) or {}, "name"))
-        for n, span in enumerate(_items(of_scope, "spans")):
-            place = f"{_camel(listed)}[{s}].spans[{n}]"
-            try:
-                yield place, _otlp_span(span, scope, resource)
-            except _BadSpanError as error:
-                yield place, error
-
-
-def _otlp_span(span: Any, scope: str, resource: Mapping[str, object]) -> TraceSpan:
-    parent = _get(span, "parent_span_id")
-    is_root = not parent or parent == _NO_ID or not str(parent).strip("0")
-    return TraceSpan(
-        trace_id=_id(_get(span, "trace_id"), 32, "traceId"),
-        span_id=_id(_get(span, "span_id"), 16, "spanId"),
-        parent_id=None if is_root else _id(parent, 16, "parentSpanId"),
-        name=_text(_get(span, "name")),
-        start_ns=_number(span, "start_time_unix_nano"),
-        end_ns=_number(span, "end_time_unix_nano"),
-        is_error=_get(_get(span, "status") or {}, "code") in _ERRORS,
-        attributes=_attributes(span),
-        events=tuple(
-            SpanEvent(_text(_get(event, "name")), _attributes(event))
-            for event in _items(span, "events")
-        ),
-        scope=scope,
-        resource=resource,
-        dropped_attributes=_number(span, "dropped_attributes_count"),
-    )
-
-
-def _attributes(held: Any) -> dict[str, object]:
-    pairs = _items(held, "attributes")
-    return {_text(_get(pair, "key")): _value(_get(pair, "value"), 0) for pair in pairs}
-
-
-def _value(held: Any, depth: int) -> object:
-    if depth > _MOST_NESTED:
-        raise _BadSpanError("an attribute is nested too deeply")
-    names: Iterable[str] = _VALUES
-    if hasattr(held, "WhichOneof"):  # a message, which has all of them, though only one is set
-        names = filter(None, [held.WhichOneof("value")])
-    found = () if held is None else ((name, _get(held, name)) for name in names)
-    which, value = next(((name, value) for name, value in found if value is not None), ("", None))
-    if which == "array_value":
-        return [_value(each, depth + 1) for each in _items(value, "values")]
-    if which == "kvlist_value":
-        pairs = _items(value, "values")
-        return {_text(_get(each, "key")): _value(_get(each, "value"), depth + 1) for each in pairs}
-    if which == "int_value":
-        return _number(held, which, is_signed=True)
-    return value if isinstance(value, str | bool | int | float) else None
-
-
-def _number(held: Any, name: str, *, is_signed: bool = False) -> int:
-    """An integer of 64 bits, which OTLP's JSON writes as text; 0 where it is missing."""
-    value = _get(held, name)
-    if isinstance(value, str):
-        try:
-            value = int(value or 0)
-        except ValueError:
-            value = math.inf
-    if value is None:
-        return 0
-    is_whole = not isinstance(value, bool) and isinstance(value, int | float) and value % 1 == 0
-    if not is_whole or not -(1 << 63 if is_signed else 0) <= value < 1 << 64:
-        raise _BadSpanError(f"{_camel(name)} is not a whole number of 64 bits")
-    return int(value)
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _id(value: Any, digits: int, name: str) -> str:
-    """An id as lower-case hexadecimal digits, from those or, as protobuf has it, from base64."""
-    text = ""
-    if isinstance(value, str):
-        text = value.strip().lower().removeprefix("0x").replace("-", "")
-        if len(text) != digits:
-            with suppress(binascii.Error, ValueError):
-                text = base64.b64decode(value, validate=True).hex()
-    if len(text) == digits and _HEX.fullmatch(text) and text.strip("0"):
-        return text
-    raise _BadSpanError(f"{name} is not an id of {digits} hexadecimal digits")
-
-
 # --- rows: a span as console exporters and Phoenix write it, in JSON or in a table ----------------
 
 _PREFIX = "attributes."
@@ -491,7 +345,7 @@ def _is_row(value: Mapping[str, Any]) -> bool:
     return "context.trace_id" in value or (isinstance(context, Mapping) and "trace_id" in context)
 
 
-def _row_span(row: Mapping[str, Any]) -> TraceSpan | _BadSpanError:
+def _row_span(row: Mapping[str, Any]) -> TraceSpan | BadSpanError:
     try:
         attributes = dict(_row_attributes(row))
         kind = row.get("span_kind")
@@ -505,17 +359,17 @@ def _row_span(row: Mapping[str, Any]) -> TraceSpan | _BadSpanError:
         trace_id = row.get("context.trace_id", context.get("trace_id"))
         span_id = row.get("context.span_id", context.get("span_id"))
         return TraceSpan(
-            trace_id=_id(trace_id, 32, "trace_id"),
-            span_id=_id(span_id, 16, "span_id"),
-            parent_id=None if _is_absent(parent) else _id(parent, 16, "parent_id"),
-            name=_text(row.get("name")),
+            trace_id=id_of(trace_id, 32, "trace_id"),
+            span_id=id_of(span_id, 16, "span_id"),
+            parent_id=None if _is_absent(parent) else id_of(parent, 16, "parent_id"),
+            name=text_of(row.get("name")),
             start_ns=_nanoseconds(row, "start_time"),
             end_ns=_nanoseconds(row, "end_time"),
             is_error=status.get("status_code", row.get("status_code")) == "ERROR",
             attributes=attributes,
             events=tuple(
                 SpanEvent(
-                    _text(event.get("name")),
+                    text_of(event.get("name")),
                     held if isinstance(held := event.get("attributes"), Mapping) else {},
                 )
                 for event in (events if isinstance(events, list) else ())
@@ -524,7 +378,7 @@ def _row_span(row: Mapping[str, Any]) -> TraceSpan | _BadSpanError:
             scope=_row_scope(row, attributes),
             resource=dict(plain) if isinstance(plain, Mapping) else {},
         )
-    except _BadSpanError as error:
+    except BadSpanError as error:
         return error
 
 
@@ -546,7 +400,7 @@ def _nanoseconds(row: Mapping[str, Any], name: str) -> int:
         moment = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
         since = moment - datetime.fromtimestamp(0, UTC)
         return (since.days * 86_400 + since.seconds) * _BILLION + since.microseconds * 1000
-    raise _BadSpanError(f"{name} is not a time")
+    raise BadSpanError(f"{name} is not a time")
 
 
 def _row_attributes(row: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
@@ -569,7 +423,7 @@ def _flattened(held: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, obje
 def _without_absent(value: Any, depth: int) -> Any:
     """A value of a row: what is empty in a table was never there."""
     if depth > _MOST_NESTED_ROW:
-        raise _BadSpanError("an attribute is nested too deeply")
+        raise BadSpanError("an attribute is nested too deeply")
     if isinstance(value, Mapping):
         kept = {str(k): v for k, v in value.items() if not _is_absent(v)}
         return {name: _without_absent(held, depth + 1) for name, held in kept.items()}
@@ -584,9 +438,9 @@ def _is_absent(value: Any) -> bool:
 
 def _row_scope(row: Mapping[str, Any], attributes: Mapping[str, object]) -> str:
     scope = row.get("instrumentation_scope", row.get("scope"))
-    named = _text(scope.get("name") if isinstance(scope, Mapping) else scope)
+    named = text_of(scope.get("name") if isinstance(scope, Mapping) else scope)
     # Phoenix keeps no scope. LlamaIndex's spans are known by their names, a class and a method.
-    is_method = _METHOD.fullmatch(_text(row.get("name"))) is not None and KIND in attributes
+    is_method = _METHOD.fullmatch(text_of(row.get("name"))) is not None and KIND in attributes
     return named or (LLAMA_INDEX_SCOPE if is_method else "")
 
 
@@ -673,7 +527,7 @@ class TraceGroups:
         if bytes.fromhex(trace) in self._gone:
             self.late += 1
             return
-        size = _size(span)
+        size = size_of(span)
         self._held.setdefault(trace, []).append(span)
         self._held.move_to_end(trace)
         self._sizes[trace] = self._sizes.get(trace, 0) + size
@@ -692,7 +546,8 @@ class TraceGroups:
             yield spans
 
 
-def _size(span: TraceSpan) -> int:
+def size_of(span: TraceSpan) -> int:
+    """Bytes that a span takes, about."""
     todo: list[object] = [[span.name, span.attributes, span.events]]
     total = _SPAN_BYTES
     while todo:

@@ -48,6 +48,11 @@ class TraceSpan(NamedTuple):
     resource: Mapping[str, object] = _NONE
     dropped_attributes: int = 0
 
+    @property
+    def is_log(self) -> bool:
+        """Whether it only carries what was logged during a span of the same id."""
+        return not self.name and not self.end_ns and len(self.events) == 1
+
     def text(self, name: str) -> str:
         """A text attribute; empty where it is missing or something else."""
         value = self.attributes.get(name)

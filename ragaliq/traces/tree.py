@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ragaliq.traces.conventions import LLAMA_INDEX_SCOPE, RUNS, Kind, Step, step_of
 from ragaliq.traces.mapping import SpanRule
-from ragaliq.traces.span import TraceSpan
+from ragaliq.traces.span import SpanEvent, TraceSpan
 
 _SOURCES = {Kind.RETRIEVER, Kind.RERANKER, Kind.TOOL}
 _LOOSE = {*_SOURCES, Kind.LLM, Kind.PROMPT}
@@ -96,11 +96,17 @@ def _trees(
 ) -> tuple[list[Step], list[TraceSpan]]:
     """The steps without a parent, each with those inside it; and spans that are in a knot."""
     kept: dict[str, TraceSpan] = {}
+    logged: dict[str, list[SpanEvent]] = {}
     for span in spans:
+        if span.is_log:
+            logged.setdefault(span.span_id, []).extend(span.events)
+            continue
         # One that was exported twice counts once: the one that ended later, or says more.
         had = kept.get(span.span_id)
         if had is None or (span.end_ns, len(span.attributes)) > (had.end_ns, len(had.attributes)):
             kept[span.span_id] = span
+    for key in logged.keys() & kept.keys():
+        kept[key] = kept[key]._replace(events=(*kept[key].events, *logged[key]))
     steps = {key: step_of(span, mapping) for key, span in kept.items()}
     tops: list[Step] = []
     for number, step in enumerate(sorted(steps.values(), key=lambda each: each.span.start_ns)):

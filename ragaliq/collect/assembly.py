@@ -1,0 +1,308 @@
+"""Spans that come in any order and in several batches, put together and offered to a monitor."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from ragaliq.capture import RunRegistry
+from ragaliq.collect.requests import RawSpan
+from ragaliq.core.checks import require_positive
+from ragaliq.core.complaints import Complaints
+from ragaliq.core.run import SpanTarget
+from ragaliq.live.monitor import Monitor
+from ragaliq.live.run import OpenRun, Receipt
+from ragaliq.live.traced_runs import begin_traced, end_traced
+from ragaliq.traces import (
+    AttributeNames,
+    SpanRule,
+    TextFetcher,
+    TracedCase,
+    TraceSpan,
+    cases_of_trace,
+)
+from ragaliq.traces.conventions import MARKS, OWN_SCOPE
+from ragaliq.traces.files import size_of
+
+logger = logging.getLogger(__name__)
+
+_NO_NAMES = AttributeNames()
+_HIT = "db.query.result"
+
+
+class Assembly:
+    """The traces of which spans still come, bounded in number, bytes and age.
+
+    A trace is whole when its first span has ended, no span in it lacks the one around it, and
+    `grace` seconds have passed; or when nothing came for `quiet` seconds. Of traces that are
+    sampled out nothing is kept; each counts once as `sampled_out` if it has language model work.
+
+    Not safe to use from several threads at the same time.
+
+    Args:
+        monitor: Samples, scores and counts the runs.
+        attribute_names: Where applications themselves keep what the conventions do not say.
+        mapping: What the applications' own spans are.
+        resolve: Gives the texts of documents that spans name without a text.
+        grace: Seconds to wait for late spans of a trace that is whole.
+        quiet: Seconds after which a trace is read that is not whole.
+        max_traces: Traces held at the same time; beyond it the oldest is given up (`evicted`).
+        max_spans: Spans of one trace; one with more is given up (`evicted`).
+        max_bytes: Bytes of all that is held; beyond it the oldest are given up (`evicted`).
+        max_age: Seconds after which a trace is given up that still gets spans (`expired`).
+        on_settled: Called with a trace's id when everything in it has its outcome, on any thread.
+        clock: Seconds, monotonic.
+
+    Attributes:
+        counts: Spans by what became of them: `kept`, `sampled_out`, `own`, `late`, `rejected`;
+            and traces that were `evicted` or `expired`.
+
+    Raises:
+        ConfigurationError: A limit is not positive.
+    """
+
+    def __init__(
+        self,
+        monitor: Monitor,
+        *,
+        attribute_names: AttributeNames = _NO_NAMES,
+        mapping: Sequence[SpanRule] = (),
+        resolve: TextFetcher | None = None,
+        grace: float = 2.0,
+        quiet: float = 30.0,
+        max_traces: int = 20_000,
+        max_spans: int = 5000,
+        max_bytes: int = 256 * 2**20,
+        max_age: float = 600.0,
+        on_settled: Callable[[str], object] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        require_positive(
+            "Assembly", grace=grace, quiet=quiet, max_spans=max_spans, max_bytes=max_bytes
+        )
+        self.counts: Counter[str] = Counter()
+        self._monitor, self._clock = monitor, clock
+        self._names, self._mapping, self._resolve = attribute_names, tuple(mapping), resolve
+        self._grace, self._quiet = grace, quiet
+        self._max_spans, self._max_bytes = max_spans, max_bytes
+        self._on_settled = on_settled or (lambda _: None)
+        self._complaints = Complaints(logger)
+        self._size = 0
+        self._traces: RunRegistry[_Trace] = RunRegistry(
+            max_runs=max_traces, max_bytes=max_bytes, max_age=max_age, clock=clock
+        )
+
+    def __len__(self) -> int:
+        """Traces held now."""
+        return len(self._traces)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all that is held, about."""
+        return self._size
+
+    def add(self, spans: Iterable[RawSpan | None]) -> set[str]:
+        """Take spans; gives the traces of which one was kept."""
+        kept: set[str] = set()
+        for raw in spans:
+            if raw is None:
+                self.counts["rejected"] += 1
+            elif raw.trace_id not in self._traces.runs and self._traces.is_ignored(raw.trace_id):
+                self.counts["late"] += 1
+            elif self._take(raw):
+                kept.add(raw.trace_id)
+        return kept
+
+    def _take(self, raw: RawSpan) -> bool:
+        trace = self._traces.runs.get(raw.trace_id)
+        if raw.scope == OWN_SCOPE or raw.scope.startswith(f"{OWN_SCOPE}."):
+            # What comes back of an evaluation, or was scored where it ran.
+            self.counts["own"] += 1
+            self._forget(raw.trace_id, trace)
+            return False
+        if trace is None:
+            is_wanted = self._monitor.can_sample(raw.trace_id)
+            trace = _Trace(self, raw.trace_id, self._clock(), is_wanted)
+            self._traces.open(trace)
+        trace.latest = self._clock()
+        if not trace.is_wanted:
+            self.counts["sampled_out"] += 1
+            if self._is_work(raw):  # counted by the monitor, once
+                if (run := _begin(self._monitor, raw.trace_id)) is not None:
+                    run.withdraw()
+                self._forget(raw.trace_id, trace)
+            return False
+        try:
+            span = raw.read()
+        except ValueError:
+            span = None
+        if span is None:
+            self.counts["rejected"] += 1
+            return False
+        self.counts["kept"] += 1
+        self._hold(trace, span)
+        return not trace.closed
+
+    def _is_work(self, raw: RawSpan) -> bool:
+        return any(name in MARKS or name.startswith(_HIT) for name in raw.names)
+
+    def _hold(self, trace: _Trace, span: TraceSpan) -> None:
+        size = size_of(span)
+        trace.add(span, size)
+        self._size += size
+        if len(trace.spans) > self._max_spans:
+            self._give_up(trace, "evicted")
+        if self._size > self._max_bytes:
+            for oldest in self._traces.open_runs():
+                if self._size > self._max_bytes:
+                    self._give_up(oldest, "evicted")
+
+    def _give_up(self, trace: _Trace, reason: str) -> None:
+        if self._traces.close(trace):
+            trace.discard(reason)
+
+    def _forget(self, trace_id: str, trace: _Trace | None) -> None:
+        if trace is not None and self._traces.close(trace):
+            self.release(trace)
+        else:
+            self._traces.ignore(trace_id)
+        self._on_settled(trace_id)
+
+    def release(self, trace: _Trace) -> None:
+        """Let go of what a trace held."""
+        self._size -= trace.size
+
+    def given_up(self, trace: _Trace, reason: str) -> None:
+        """Count a trace that was given up, as a run if it has language model work."""
+        self.release(trace)
+        if not trace.is_wanted:
+            return
+        self.counts[reason] += 1
+        is_work = any(not MARKS.isdisjoint(span.attributes) for span in trace.spans)
+        if is_work and (run := _begin(self._monitor, trace.trace_id)) is not None:
+            run.discard(reason)
+        self._on_settled(trace.trace_id)
+
+    # --- reading ------------------------------------------------------------------------------
+
+    def read_due(self) -> int:
+        """Read every trace that is whole or quiet; gives how many. Call it every second or so."""
+        self._traces.sweep()
+        now = self._clock()
+        due = [t for t in self._traces.open_runs() if t.is_due(now, self._grace, self._quiet)]
+        for trace in due:
+            self._read(trace)
+        return len(due)
+
+    def close(self) -> None:
+        """Read the traces that are whole; the others stay where they were spooled."""
+        for trace in self._traces.open_runs():
+            if trace.is_whole:
+                self._read(trace)
+        for trace in self._traces.open_runs():
+            if self._traces.close(trace):
+                self.release(trace)
+
+    def _read(self, trace: _Trace) -> None:
+        if not self._traces.close(trace):
+            return
+        self.release(trace)
+        settling = _Settling(trace.trace_id, self._on_settled)
+        try:
+            for case in cases_of_trace(
+                trace.spans,
+                attribute_names=self._names,
+                mapping=self._mapping,
+                resolve=self._resolve,
+            ):
+                run = begin_traced(self._monitor, case)
+                if run is not None:
+                    settling.wait_for(run)
+                    end_traced(run, case)
+        except Exception as error:  # noqa: BLE001 - spans are anybody's
+            self._complaints.add("a trace could not be read", error)
+        settling.done()
+
+
+def _begin(monitor: Monitor, trace_id: str) -> OpenRun | None:
+    """Announce a run of which only the trace is known."""
+    target = SpanTarget(trace_id=trace_id, span_id="f" * 16)
+    return begin_traced(monitor, TracedCase(id=trace_id, target=target))
+
+
+@dataclass(slots=True, eq=False)
+class _Trace:
+    """A trace of which spans still come: what the registry asks of it, and its spans."""
+
+    assembly: Assembly
+    key: Hashable  # its id
+    started: float
+    is_wanted: bool  # whether it may be chosen
+    latest: float = 0.0
+    closed: bool = False
+    size: int = 0
+    spans: list[TraceSpan] = field(default_factory=list)
+    ids: set[str] = field(default_factory=set)
+    parents: set[str] = field(default_factory=set)
+    has_root: bool = False
+
+    @property
+    def trace_id(self) -> str:
+        """Its id as text."""
+        return str(self.key)
+
+    @property
+    def steps(self) -> Collection[Hashable]:
+        """Itself: spans are found by their trace."""
+        return (self.key,)
+
+    def add(self, span: TraceSpan, size: int) -> None:
+        """Hold a span."""
+        self.spans.append(span)
+        self.size += size
+        if span.is_log:
+            return
+        self.ids.add(span.span_id)
+        if span.parent_id is None:
+            self.has_root = True
+        else:
+            self.parents.add(span.parent_id)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its first span has ended and none lacks the one around it."""
+        return self.has_root and self.parents <= self.ids
+
+    def is_due(self, now: float, grace: float, quiet: float) -> bool:
+        """Whether to read it now."""
+        return now - self.latest >= (grace if self.is_whole else quiet)
+
+    def discard(self, reason: str) -> None:
+        """It was given up."""
+        self.assembly.given_up(self, reason)
+
+
+class _Settling:
+    """Waits until every run of a trace has its outcome; one that a shutdown ended has none."""
+
+    def __init__(self, trace_id: str, on_settled: Callable[[str], object]) -> None:
+        self._trace_id, self._on_settled = trace_id, on_settled
+        self._left: set[object] = {self}
+
+    def wait_for(self, run: OpenRun) -> None:
+        """Wait for a run's outcome as well."""
+        run.receipt = Receipt()
+        self._left.add(run)
+        run.receipt.then(lambda outcome: None if outcome == "shutdown" else self._settled(run))
+
+    def done(self) -> None:
+        """No more runs come."""
+        self._settled(self)
+
+    def _settled(self, what: object) -> None:
+        self._left.discard(what)
+        if not self._left:
+            self._on_settled(self._trace_id)

@@ -1,0 +1,58 @@
+import gzip
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from starlette.testclient import TestClient
+
+from ragaliq import Monitor
+from ragaliq.collect import Assembly, collector_app
+from ragaliq.collect.spool import Spool
+from ragaliq.testing import ScriptedJudge
+
+TRACES = Path(__file__).parents[1] / "traces"
+if str(TRACES) not in sys.path:
+    sys.path.insert(0, str(TRACES))
+
+from otlp import protobuf  # noqa: E402
+
+
+@pytest.fixture
+def collecting(tmp_path):
+    """A collector with these arguments, what it scored, and ways to send to it."""
+    made = []
+
+    def build(*, sample_rate=1.0, spool=False, server=(), **options):
+        results = []
+        monitor = Monitor(judge=ScriptedJudge(), sample_rate=sample_rate, on_result=results.append)
+        kept = Spool(tmp_path / "spool") if spool else None
+        settled = {} if kept is None else {"on_settled": kept.settled}
+        given = {"grace": 0.05, "quiet": 0.5} | settled | options
+        assembly = Assembly(monitor, **given)
+        client = TestClient(collector_app(monitor, assembly, spool=kept, **dict(server)))
+        client.__enter__()
+
+        def send(spans, *, path="/v1/traces", packed=False):
+            body = spans if isinstance(spans, bytes) else protobuf(spans)
+            headers = {"content-type": "application/x-protobuf"}
+            if packed:
+                body, headers["content-encoding"] = gzip.compress(body), "gzip"
+            return client.post(path, content=body, headers=headers)
+
+        def cases(count=1, timeout=20.0):
+            deadline = time.monotonic() + timeout
+            while len(results) < count and time.monotonic() < deadline:
+                time.sleep(0.02)
+            monitor.flush(10)
+            return [result.case for result in sorted(results, key=lambda r: r.run.ended_at)]
+
+        made.append((client, monitor))
+        held = {"client": client, "monitor": monitor, "assembly": assembly, "results": results}
+        return SimpleNamespace(**held, send=send, cases=cases, spool=kept)
+
+    yield build
+    for client, monitor in made:
+        client.__exit__(None, None, None)
+        monitor.close(5)

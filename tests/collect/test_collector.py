@@ -1,0 +1,243 @@
+"""What a collector makes of the spans that are sent to it."""
+
+import gzip
+import json
+import random
+
+import pytest
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from otlp import document
+from spans import ANSWER, QUESTION, TEXTS, Spans
+from test_recordings import CONTEXTS, RECORDINGS
+
+from ragaliq import Monitor, RagaliqSpanProcessor
+from ragaliq.datasets import read_cases
+from ragaliq.live.sampler import position
+from ragaliq.testing import ScriptedJudge
+
+
+def recorded(act, **options):
+    """The spans of what an application does, in the order in which they ended."""
+    exporter, provider = InMemorySpanExporter(), TracerProvider()
+    for processor in (*options.get("processors", ()), SimpleSpanProcessor(exporter)):
+        provider.add_span_processor(processor)
+    act(Spans(provider))
+    return list(exporter.get_finished_spans())
+
+
+def request_with_a_chain(app):
+    with app.request():
+        app.chain()
+
+
+def search_then_agent(app):
+    with app.request():
+        app.retrieve()
+        with app.span("agent", kind="AGENT", asked=QUESTION) as root:
+            app.answer()
+            app.say(root, output=ANSWER)
+
+
+def steps_of_a_request(app):
+    with app.request():
+        app.retrieve()
+        app.answer()
+
+
+def parts(case):
+    return case.query, case.context_texts, case.response
+
+
+@pytest.mark.parametrize("act", [request_with_a_chain, search_then_agent, steps_of_a_request])
+def test_a_run_comes_out_the_same_through_processor_file_and_collector(act, collecting, tmp_path):
+    live = []
+    monitor = Monitor(judge=ScriptedJudge(), on_result=live.append)
+    spans = recorded(act, processors=[RagaliqSpanProcessor(monitor)])
+    assert monitor.close(20)
+    (path := tmp_path / "traces.json").write_text(json.dumps(document(spans)))
+    (in_file,) = read_cases(path)
+    each = collecting()
+    each.send(spans)
+    (collected,) = each.cases()
+    assert parts(collected) == parts(live[0].case) == parts(in_file) == (QUESTION, TEXTS, ANSWER)
+    assert collected.sources == live[0].case.sources == in_file.sources
+    assert each.results[0].target == live[0].target
+
+
+@pytest.mark.parametrize("name", CONTEXTS)
+def test_a_recording_comes_out_the_same_as_from_its_file(name, collecting):
+    path = RECORDINGS / f"{name}.otlp.json.gz"
+    expected = [parts(case) for case in read_cases(path)]
+    each = collecting()
+    data = gzip.decompress(path.read_bytes())
+    for body in data.splitlines() if data[:1] == b"{" else [data]:
+        kind = "application/json" if data[:1] == b"{" else "application/x-protobuf"
+        answered = each.client.post("/v1/traces", content=body, headers={"content-type": kind})
+        assert answered.status_code == 200, answered.text
+    assert sorted(map(parts, each.cases(len(expected)))) == sorted(expected)
+
+
+def test_spans_come_in_any_order_and_in_several_batches(collecting):
+    spans = [span for _ in range(5) for span in recorded(request_with_a_chain)]
+    random.Random(1).shuffle(spans)
+    each = collecting(grace=1.0, quiet=2.0)
+    for span in spans:
+        assert each.send([span], packed=True).status_code == 200
+    assert len(each.cases(5)) == 5
+    assert each.monitor.stats().outcomes == {"evaluated": 5}
+    assert (len(each.assembly), each.assembly.size) == (0, 0)
+
+
+def test_a_trace_whose_first_span_never_comes_is_read_when_it_is_quiet(collecting):
+    each = collecting()
+    each.send(recorded(request_with_a_chain)[:-1])
+    (case,) = each.cases()
+    assert parts(case) == (QUESTION, TEXTS, ANSWER)
+
+
+def test_sampling_goes_by_the_trace_and_what_is_not_chosen_is_counted_and_not_kept(collecting):
+    each = collecting(sample_rate=0.3)
+    traces = [recorded(request_with_a_chain) for _ in range(40)]
+    chosen = [t for t in traces if position(f"{t[0].context.trace_id:032x}") < 0.3]
+    for spans in traces:
+        each.send(spans)
+    each.cases(len(chosen))
+    outcomes = each.monitor.stats().outcomes
+    assert outcomes["evaluated"] == len(chosen) > 0
+    assert outcomes["sampled_out"] == 40 - len(chosen)
+    assert all(result.run.sampling_probability == 0.3 for result in each.results)
+    assert each.assembly.counts["kept"] == sum(map(len, chosen))
+
+
+def test_what_is_no_language_model_work_is_neither_scored_nor_counted(collecting):
+    each = collecting()
+
+    def plain(app):
+        with app.request(), app.span("SELECT"):
+            pass
+
+    each.send(recorded(plain))
+    each.send(recorded(request_with_a_chain))
+    assert len(each.cases()) == 1
+    assert each.monitor.stats().started == 1
+
+
+def test_evaluations_that_come_back_are_left_alone(collecting):
+    def evaluation(app):
+        tracer = app.provider.get_tracer("ragaliq")
+        with tracer.start_as_current_span("evaluation rag"):
+            app.answer()
+
+    each = collecting()
+    each.send(recorded(evaluation))
+    each.send(recorded(request_with_a_chain))
+    assert len(each.cases()) == 1
+    assert each.monitor.stats().started == 1
+
+
+def test_traces_that_are_too_many_or_too_large_are_given_up_and_counted(collecting):
+    each = collecting(max_traces=2, quiet=60.0)
+    for _ in range(5):
+        each.send(recorded(request_with_a_chain)[:-1])
+    assert each.assembly.counts["evicted"] == 3
+    assert each.monitor.stats().incomplete == {"evicted": 3}
+    small = collecting(max_bytes=20_000, quiet=60.0)
+    for _ in range(20):
+        small.send(recorded(request_with_a_chain)[:-1])
+    assert small.assembly.size <= 20_000
+    assert small.assembly.counts["evicted"] > 10
+
+
+def test_messages_that_are_logged_belong_to_their_span(collecting):
+    def act(app):
+        with app.request():
+            app.retrieve()
+            with app.span("chat", **{"gen_ai.operation.name": "chat"}):
+                pass
+
+    spans = recorded(act)
+    model = next(span for span in spans if span.name == "chat")
+    logs = ExportLogsServiceRequest()
+    records = logs.resource_logs.add().scope_logs.add().log_records
+    for name, held in (
+        ("gen_ai.user.message", {"content": QUESTION}),
+        ("gen_ai.choice", {"message": json.dumps({"role": "assistant", "content": ANSWER})}),
+    ):
+        record = records.add(event_name=name)
+        record.trace_id = model.context.trace_id.to_bytes(16)
+        record.span_id = model.context.span_id.to_bytes(8)
+        for key, text in held.items():
+            record.body.kvlist_value.values.add(key=key).value.string_value = text
+    each = collecting(grace=0.5)
+    each.send(logs.SerializeToString(), path="/v1/logs")
+    each.send(spans)
+    (case,) = each.cases()
+    assert parts(case) == (QUESTION, TEXTS, ANSWER)
+
+
+def test_a_part_that_cannot_be_read_is_rejected_and_said(collecting):
+    request = document(recorded(request_with_a_chain))
+    request["resourceSpans"][0]["scopeSpans"][0]["spans"][0]["traceId"] = "no"
+    each = collecting()
+    answered = each.client.post("/v1/traces", json=request)
+    assert answered.status_code == 200
+    assert answered.json()["partialSuccess"]["rejectedSpans"] == "1"
+    request = ExportTraceServiceResponse.FromString(each.send([]).content)
+    assert request.partial_success.rejected_spans == 0
+
+
+@pytest.mark.parametrize(
+    ("code", "content", "headers"),
+    [
+        (415, b"", {"content-type": "text/plain"}),
+        (415, b"", {"content-type": "application/json", "content-encoding": "br"}),
+        (400, b"[]", {"content-type": "application/json"}),
+        (400, b"{", {"content-type": "application/json"}),
+        (400, b"\xff\xff\xff", {"content-type": "application/x-protobuf"}),
+        (400, b"{}", {"content-type": "application/json", "content-encoding": "gzip"}),
+        (413, b"x" * 200_001, {"content-type": "application/json"}),
+    ],
+)
+def test_what_is_no_export_request_is_refused(collecting, code, content, headers):
+    each = collecting(server={"max_request_bytes": 200_000})
+    assert each.client.post("/v1/traces", content=content, headers=headers).status_code == code
+
+
+def test_what_unpacks_to_too_much_is_refused(collecting):
+    each = collecting(server={"max_request_bytes": 200_000})
+    assert each.send(b"\n" * 5_000_000, packed=True).status_code == 400
+
+
+def test_health_and_counts(collecting):
+    each = collecting()
+    each.send(recorded(request_with_a_chain))
+    each.cases()
+    assert each.client.get("/healthz").text == "ok\n"
+    told = each.client.get("/metrics").text
+    assert 'ragaliq_runs_total{outcome="evaluated"} 1' in told
+    assert 'ragaliq_collect_requests_total{code="200"} 1' in told
+    assert 'ragaliq_evaluations_total{metric="faithfulness",status="scored"} 1' in told
+
+
+def test_what_was_answered_and_not_settled_is_read_again_from_the_spool(collecting):
+    first = collecting(spool=True, grace=60.0, quiet=60.0)
+    assert first.send(recorded(request_with_a_chain)).status_code == 200
+    assert first.send(recorded(search_then_agent), packed=True).status_code == 200
+    assert first.results == []
+    second = collecting(spool=True)  # as after `kill -9`: the first was not told to stop
+    assert len(second.cases(2)) == 2
+    third = collecting(spool=True)
+    assert third.cases(1, timeout=1.0) == []
+
+
+def test_a_full_spool_is_back_pressure(collecting):
+    each = collecting(spool=True, grace=60.0)
+    each.spool._max_bytes = 10
+    spans = recorded(request_with_a_chain)
+    assert each.send(spans).status_code == 200
+    answered = each.send(spans)
+    assert (answered.status_code, answered.headers["retry-after"]) == (429, "2")
