@@ -18,7 +18,7 @@ _SEGMENT_SECONDS = 60.0
 
 
 class Spool:
-    """A folder of segments: requests as they came, and beside each the traces that are settled.
+    """A folder of segments: requests as they came, and for each the traces that are settled.
 
     A segment is deleted when all traces that were kept of it are settled. What a killed process
     leaves is read again by the next one that uses the folder; two must not use it at once.

@@ -12,9 +12,10 @@ from ragaliq.collect import Assembly, collector_app
 from ragaliq.collect.spool import Spool
 from ragaliq.testing import ScriptedJudge
 
-TRACES = Path(__file__).parents[1] / "traces"
-if str(TRACES) not in sys.path:
-    sys.path.insert(0, str(TRACES))
+HERE = Path(__file__).parent
+for folder in (HERE, HERE.parent / "traces"):
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
 
 from otlp import protobuf  # noqa: E402
 

@@ -7,31 +7,15 @@ import random
 import pytest
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from otlp import document
-from spans import ANSWER, QUESTION, TEXTS, Spans
+from recorded_spans import recorded, request_with_a_chain
+from spans import ANSWER, QUESTION, TEXTS
 from test_recordings import CONTEXTS, RECORDINGS
 
 from ragaliq import Monitor, RagaliqSpanProcessor
 from ragaliq.datasets import read_cases
 from ragaliq.live.sampler import position
 from ragaliq.testing import ScriptedJudge
-
-
-def recorded(act, **options):
-    """The spans of what an application does, in the order in which they ended."""
-    exporter, provider = InMemorySpanExporter(), TracerProvider()
-    for processor in (*options.get("processors", ()), SimpleSpanProcessor(exporter)):
-        provider.add_span_processor(processor)
-    act(Spans(provider))
-    return list(exporter.get_finished_spans())
-
-
-def request_with_a_chain(app):
-    with app.request():
-        app.chain()
 
 
 def search_then_agent(app):
