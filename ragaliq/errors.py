@@ -22,6 +22,7 @@
         ├── JudgeTimeoutError  no reply within the time limit
         │   └── RateLimitedError   our own rate limit left no turn within the time limit
         ├── JudgeRefusalError  the judge declined to answer
+        ├── JudgeInputError    there is more text than the judge can compare
         ├── RedactionError     `redact_for_judge` raised, so that nothing was sent
         └── JudgeResponseError the reply is malformed, cut off or carries an unknown verdict
 
@@ -50,6 +51,7 @@ __all__ = [
     "JudgeAPIError",
     "JudgeBillingError",
     "JudgeError",
+    "JudgeInputError",
     "JudgeProcessError",
     "JudgeRefusalError",
     "JudgeResponseError",
@@ -219,6 +221,10 @@ class JudgeRefusalError(JudgeError):
 
 class RedactionError(JudgeError):
     """`redact_for_judge` raised, so that nothing was sent to the judge."""
+
+
+class JudgeInputError(JudgeError):
+    """There is more text than the judge can compare; it was not asked."""
 
 
 class JudgeResponseError(JudgeError):

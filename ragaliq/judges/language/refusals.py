@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
+from ragaliq.judges.language.characters import readable
 from ragaliq.judges.language.sentences import split_sentences
 from ragaliq.judges.language.vocabulary import KnownWord, vocabularies_with
 
@@ -139,7 +140,7 @@ def is_lead_in(sentence: str) -> bool:
 
 def plain(sentence: str) -> str:
     """A sentence as the vocabularies expect it: lower case, no markup, contractions written out."""
-    said = _MARKUP.sub(" ", sentence[: _LONGEST + 1]).lower().translate(_APOSTROPHES)
+    said = _MARKUP.sub(" ", readable(sentence[: _LONGEST + 1])).lower().translate(_APOSTROPHES)
     if "_" in said:
         said = _UNDERSCORES.sub(" ", said)
     if "'" in said or "cannot" in said:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ragaliq.judges.language.sentences import detect_language, split_sentences
 from ragaliq.judges.local.claim import ClaimWords
 from ragaliq.judges.local.numbers import END, Fit, Number, comparable, fit
-from ragaliq.judges.local.words import FUNCTION_WORDS, join, read_words
+from ragaliq.judges.local.words import FUNCTION_WORDS, join, read_words, unit_kinds
 
 # One chunk.
 
@@ -98,8 +98,11 @@ class ContextIndex:
         self.is_german = any(read.language == "de" for read in self._read)
         self.sentences: list[Sentence] = []
         self.chunk_of: list[int] = []
+        self._lines: list[str] = []
+        self._runs: dict[tuple[str, str, str], bool] = {}
         for position, read in enumerate(self._read):
             self.sentences += read.sentences
+            self._lines += read.lines
             self.chunk_of += [position] * len(read.sentences)
 
     def places(self, word: str) -> Sequence[int]:
@@ -123,17 +126,27 @@ class ContextIndex:
         0 where no three words follow one another in a sentence.
         """
         longest = run = 0
-        for first, second, third in zip(stems, stems[1:], stems[2:], strict=False):
-            line = f"\n{first}\n{second}\n{third}\n"
-            run += 1
-            for _, _, text, words, _ in self._read:
-                # To look the words up is far cheaper than to search the text.
-                if second in words and first in words and third in words and line in text:
-                    break
-            else:
-                run = 0
+        for words in zip(stems, stems[1:], stems[2:], strict=False):
+            run = run + 1 if self._has_run(words) else 0
             longest = max(longest, run)
         return longest + 2 if longest else 0
+
+    def _has_run(self, words: tuple[str, str, str]) -> bool:
+        """Whether three words follow one another in a sentence."""
+        line = "\n" + "\n".join(words) + "\n"
+        telling = [word for word in words if word not in FUNCTION_WORDS]
+        # To look the words up is far cheaper than to search the text.
+        if not telling:  # of these there are few, but they stand everywhere
+            if words not in self._runs:
+                self._runs[words] = any(line in read.text for read in self._read)
+            return self._runs[words]
+        places: Sequence[int] = ()
+        for word in telling:
+            found = self.places(word)
+            if not found:
+                return False
+            places = found if not places or len(found) < len(places) else places
+        return any(line in self._lines[at] for at in places)
 
     def related(self, word: str) -> set[str]:
         """Words of the context that look like other forms of `word`: two thirds of it, or more."""
@@ -199,15 +212,21 @@ def match_claim(claim: ClaimWords, context: ContextIndex) -> Match:
         elif related := context.related(word):
             sentences_with = {at for other in related for at in context.places(other)}
             places[word] = _RELATED, sorted(sentences_with)
-    sentences, windows = _covers(claim, context, places)
+    everywhere, sentences, windows = _covers(claim, context, places)
     total = sum(claim.weights.values()) or 1.0
     covered = sum(claim.weights[word] * credit for word, (credit, _) in places.items())
-    most = max(sentences, default=0.0)
-    best = sentences.index(most) if sentences else -1
-    near = [at for at, share in enumerate(sentences) if share >= most * _NEAR] if most else []
+    most = everywhere + max(sentences.values(), default=0.0)
+    near = sorted(at for at, share in sentences.items() if everywhere + share >= most * _NEAR)
+    if not near and most:  # of common words alone
+        near = list(range(min(len(context.sentences), _MOST_NEAR)))
+    best = next((at for at in near if everywhere + sentences.get(at, 0.0) == most), -1)
+    if best < 0 and context.sentences:
+        best = 0
     here = set(near)
     missing = claim.weights.keys() - places.keys()
-    absent = [number for number in claim.numbers if here.isdisjoint(context.places(number.stem))]
+    absent = [
+        number for number in claim.numbers if not _is_stated(number, claim, context, among=here)
+    ]
     if any(number.bound for number in absent):
         texts = [context.sentences[at].text for at in near[:_MOST_NEAR]]
         stated = [number for text in texts for number in read_words(text).numbers]
@@ -215,15 +234,43 @@ def match_claim(claim: ClaimWords, context: ContextIndex) -> Match:
     return Match(
         sentence=best,
         near=near[:_MOST_NEAR],
-        window_cover=max(windows, default=0.0) / total,
+        window_cover=(everywhere + max(windows.values(), default=0.0)) / total,
         context_cover=covered / total,
         chunk_ids=sorted({context.chunk_of[at] for at in near}),
         found=frozenset(word for word, (_, where) in places.items() if best in where),
         missing=sorted(missing, key=lambda word: (-claim.weights[word], word)),
-        missing_numbers=[number for number in absent if not context.places(number.stem)],
+        missing_numbers=[number for number in absent if not _is_stated(number, claim, context)],
         missing_names=set() if context.is_german else claim.names & missing,
         far_numbers=absent,
     )
+
+
+def _is_stated(
+    number: Number, claim: ClaimWords, context: ContextIndex, *, among: set[int] | None = None
+) -> bool:
+    """Whether a sentence has a number of the claim, and not of another kind: metres for per cent.
+
+    Args:
+        number: One of the claim's.
+        claim: The claim.
+        context: The context.
+        among: Positions of the sentences that count; all where None.
+    """
+    places = context.places(number.stem)
+    if among is not None:
+        places = [at for at in places if at in among]
+    if not places or number.stem not in claim.stems:
+        return bool(places)
+    kinds = unit_kinds(claim.stems, claim.stems.index(number.stem))
+    return not kinds or any(
+        _has_kind(context.sentences[at].stems, number.stem, kinds) for at in places[:_COMMON]
+    )
+
+
+def _has_kind(stems: Sequence[str], number: str, kinds: set[str]) -> bool:
+    """Whether a sentence has a number of one of some kinds, or with no unit that is known."""
+    found = (unit_kinds(stems, at) for at, word in enumerate(stems) if word == number)
+    return any(not theirs or theirs & kinds for theirs in found)
 
 
 def _holds(number: Number, stated: Sequence[Number]) -> bool:
@@ -235,10 +282,14 @@ def _holds(number: Number, stated: Sequence[Number]) -> bool:
 
 def _covers(
     claim: ClaimWords, context: ContextIndex, places: Places
-) -> tuple[list[float], list[float]]:
-    """Weight found in each sentence, and in each window by its first sentence."""
+) -> tuple[float, dict[int, float], dict[int, float]]:
+    """Weight that every sentence has; what each has besides, and each window by its first sentence.
+
+    Only sentences that have a telling word of the claim are looked at.
+    """
     chunk_of = context.chunk_of
-    sentences, windows = [0.0] * len(chunk_of), [0.0] * len(chunk_of)
+    sentences: dict[int, float] = {}
+    windows: dict[int, float] = {}
     everywhere = 0.0
     for word, (credit, where) in places.items():
         gain = claim.weights[word] * credit
@@ -247,12 +298,9 @@ def _covers(
             continue
         done = -1  # the last window that has the word already
         for at in where:
-            sentences[at] += gain
+            sentences[at] = sentences.get(at, 0.0) + gain
             for start in range(max(at - _WINDOW, done) + 1, at + 1):
                 if chunk_of[start] == chunk_of[at]:
-                    windows[start] += gain
+                    windows[start] = windows.get(start, 0.0) + gain
             done = at
-    if everywhere:
-        sentences = [share + everywhere for share in sentences]
-        windows = [share + everywhere for share in windows]
-    return sentences, windows
+    return everywhere, sentences, windows

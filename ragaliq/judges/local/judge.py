@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
+from ragaliq.core.concurrency import pause_if_due
 from ragaliq.core.results import JudgeUsage
+from ragaliq.errors import JudgeInputError
 from ragaliq.judges.base import (
     BatchingJudge,
     ClaimsResult,
+    ClaimVerdict,
     JudgeResult,
     LLMJudge,
     VerdictsResult,
@@ -31,6 +34,7 @@ from ragaliq.judges.local.verdict import (
 )
 
 _FREE = JudgeUsage()
+_MOST_PAIRS = 30_000_000  # of claims and sentences; so many take some three seconds
 # What comes out for these is part of the fingerprint: parameters alone would not do, since a change
 # to how words are read changes the scores too.
 _CONTEXT = (
@@ -129,9 +133,19 @@ class LocalJudge(WordingJudge):
         )
 
     async def verify_claims(self, claims: Sequence[str], context: Sequence[str]) -> VerdictsResult:
-        """Decide all claims; an empty context gives NOT_ENOUGH_INFO. The context is read once."""
+        """Decide all claims; an empty context gives NOT_ENOUGH_INFO. The context is read once.
+
+        Raises:
+            JudgeInputError: There are more claims and sentences than can be compared in seconds.
+        """
         read, parameters = read_context(tuple(context)), await parameters_off_loop()
-        verdicts = [
-            decide(claim, read, parameters, index=index) for index, claim in enumerate(claims)
-        ]
+        if len(claims) * len(read.sentences) > _MOST_PAIRS:
+            raise JudgeInputError(
+                f"{len(claims):,} claims and {len(read.sentences):,} sentences of context are more "
+                f"than the embedded judge compares ({_MOST_PAIRS:,} pairs)"
+            )
+        verdicts, paused = list[ClaimVerdict](), 0.0
+        for index, claim in enumerate(claims):
+            paused = await pause_if_due(paused)
+            verdicts.append(decide(claim, read, parameters, index=index))
         return VerdictsResult(verdicts=verdicts, usage=_FREE)

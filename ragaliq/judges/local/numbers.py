@@ -99,6 +99,8 @@ def number_at(tokens: list[str], at: int) -> tuple[Sequence[Number], int]:
         numbers, after = _read_digits(token, 1), at + 1
         if following == "s" and numbers[0].year and token.endswith("0"):  # the 1970s
             numbers, after = [numbers[0]._replace(certain=False)], at + 2
+    if at and tokens[at - 1] == "minus":
+        numbers = [numbers[0]._replace(stem=f"#-{numbers[0].stem[1:]}"), *numbers[1:]]
     if bound := _bound_before(tokens, at):
         numbers = [numbers[0]._replace(bound=bound), *numbers[1:]]
     return numbers, after

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from ragaliq.judges.local.claim import ClaimWords, clauses, denies
 from ragaliq.judges.local.context import ContextIndex, Match
-from ragaliq.judges.local.numbers import UNITS, Fit, Number, comparable, fit, rescaled
-from ragaliq.judges.local.words import Words, read_words, stem
+from ragaliq.judges.local.numbers import Fit, Number, comparable, fit, rescaled
+from ragaliq.judges.local.words import UNIT_KINDS, Words, read_words, stem
 
 # A sentence that matches, but for a number, a unit, a word or a negation. A claim whose words are
 # merely absent is not contradicted.
@@ -86,7 +86,10 @@ def _other_number(claim: ClaimWords, match: Match, theirs: Words) -> Sign | None
     others = [
         number
         for number in theirs.numbers
-        if number.stem not in claim.stems and number.certain and number.year == absent[0].year
+        if number.stem not in claim.stems
+        and number.certain
+        and number.year == absent[0].year
+        and _may_compare(absent[0], number)
     ]
     stated = comparable(absent[0], others)
     without = tuple(number.stem for number in absent)
@@ -99,6 +102,15 @@ def _other_number(claim: ClaimWords, match: Match, theirs: Words) -> Sign | None
     if is_rounded or is_allowed or _is_in_range(absent[0], theirs):
         return None
     return Sign("number", without, tuple(number.stem for number in stated))
+
+
+def _may_compare(one: Number, other: Number) -> bool:
+    """Whether two numbers measure the same, as far as their units are known."""
+    kinds = [
+        set[str]().union(*(UNIT_KINDS.get(word, ()) for word in number.of))
+        for number in (one, other)
+    ]
+    return not all(kinds) or not kinds[0].isdisjoint(kinds[1])
 
 
 def _rounds(claimed: Number, stated: Number) -> bool:
@@ -135,29 +147,36 @@ def _other_bound(claim: ClaimWords, match: Match, theirs: Sequence[Number]) -> S
     return None
 
 
-_UNITS = {stem(unit): kinds for unit, kinds in UNITS.items()}
 _REACH = 2  # words between a number and its unit: "five business days"
 
 
 class Measure(NamedTuple):
-    """A number with its unit, as stems."""
+    """A number with its unit, as stems, and the time it is for: `month` in "12 euros a month"."""
 
     number: str
     unit: str
+    rate: str = ""
 
 
 def _other_unit(claim: ClaimWords, match: Match, sentence: Sequence[str]) -> Sign | None:
-    """A number of the claim that the sentence has with another unit only."""
+    """A number of the claim that the sentence has with another unit, or for another time, only."""
     for measure in dict.fromkeys(_measures(claim.stems)):
-        stated = [
-            other
-            for other in _measures(sentence)
-            if other.number == measure.number and _UNITS[other.unit] & _UNITS[measure.unit]
-        ]
-        differ = stated and measure not in stated and measure.unit not in sentence
-        if differ and _agrees(claim, match, _COVER, without=measure):
-            return Sign("measure", measure, stated[0])
+        same = [other for other in _measures(sentence) if other.number == measure.number]
+        stated = [other for other in same if _differ(measure, other)]
+        if not stated or len(stated) < len(same):
+            continue
+        is_rate = measure.unit == stated[0].unit
+        own = (measure.rate,) if is_rate else (measure.unit, measure.number)
+        if own[0] not in sentence and _agrees(claim, match, _COVER, without=own):
+            claimed, theirs = (each if is_rate else each[:2] for each in (measure, stated[0]))
+            return Sign("measure", claimed, theirs)
     return None
+
+
+def _differ(one: Measure, other: Measure) -> bool:
+    if one.unit != other.unit:
+        return bool(UNIT_KINDS[one.unit] & UNIT_KINDS[other.unit])
+    return bool(one.rate and other.rate) and one.rate != other.rate
 
 
 def _measures(stems: Sequence[str]) -> Iterator[Measure]:
@@ -165,12 +184,14 @@ def _measures(stems: Sequence[str]) -> Iterator[Measure]:
     for at, word in enumerate(stems):
         if word[0] != "#":
             continue
-        for follows in stems[at + 1 : at + 2 + _REACH]:
-            if follows[0] == "#":
-                break
-            if follows in _UNITS:
-                yield Measure(word, follows)
-                break
+        after = list(itertools.takewhile(lambda each: each[0] != "#", stems[at + 1 : at + 6]))
+        places = [place for place, each in enumerate(after) if each in UNIT_KINDS]
+        if not places or places[0] > _REACH:
+            continue
+        unit = after[places[0]]
+        rates = [after[place] for place in places[1:] if "time" in UNIT_KINDS[after[place]]]
+        is_rate = rates and "time" not in UNIT_KINDS[unit]
+        yield Measure(word, unit, rates[0] if is_rate else "")
 
 
 # Words.

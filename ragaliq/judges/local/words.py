@@ -10,13 +10,21 @@ import itertools
 import re
 import string
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple, cast
 
 import Stemmer
 
-from ragaliq.judges.local.numbers import END, NUMBER_WORDS, SPELLINGS, Number, number_at
+from ragaliq.judges.language.characters import readable
+from ragaliq.judges.local.numbers import (
+    END,
+    NUMBER_WORDS,
+    SPELLINGS,
+    UNITS,
+    Number,
+    number_at,
+)
 
 # Tokens: words, numbers and runs of characters without spaces, in lower case.
 
@@ -56,8 +64,10 @@ _READ_AS = dict(
 _NOT_LATIN = re.compile("[^\0-\u02ff\u2010-\u2027]")
 _UNSPACED_CHARACTER = re.compile(f"[{_UNSPACED}]")
 _NOT_SAID = re.compile(
-    r"https?://\S+|www\.\S+|\]\([^)\s]{0,500}\)|\[[\d\s,;^–-]{1,20}\]|【[^】\0]{1,20}】"
+    r"https?://\S+|www\.\S+|\]\([^)\s]{0,500}\)|\[[\d\s,;^–-]{1,20}\]|【\d[^】\0]{0,20}】"
 )
+_TAG = re.compile(r"</?[a-zA-Z][a-zA-Z0-9]{0,12}\s?/?>")
+_MINUS = re.compile(r"(?:(?<=[\s(\[:])|^)[-\u2212\u2013](?=\d)")
 # The gap is asked first, as it is rare: looking for the digit before takes ten times as long.
 _DIGIT_GAP = re.compile(r"[\u00a0\u2009\u202f'’](?<=\d.)(?=\d{3}(?!\d))")
 _COMMA_GAP = re.compile(r", (?<=\d, )(?=0\d\d(?!\d))")  # "1, 056", as some converters write
@@ -79,18 +89,7 @@ _SIGNS = {
 
 def tokens_of(text: str) -> list[str]:
     """The tokens of a text; links and citation markers are skipped."""
-    # Most text needs none of the rules: looking for their characters first is twice as fast.
-    if "'" in text or not text.isascii():
-        text = _DIGIT_GAP.sub("", text)
-    if "[" in text or "]" in text or "http" in text or "www." in text or "【" in text:
-        text = _NOT_SAID.sub(" ", text)
-    if ", 0" in text:
-        text = _COMMA_GAP.sub(",", text)
-    if "$" in text or not text.isascii():
-        text = _AMOUNT.sub(_amount, text)
-    for sign, word in _SIGNS.items():
-        if sign in text:
-            text = text.replace(sign, f" {word} ")
+    text = _rewritten(text)
     if text.isascii():
         return _ascii_tokens(text)
     for sign, ascii_sign in _READ_AS.items():
@@ -105,6 +104,30 @@ def tokens_of(text: str) -> list[str]:
             tokens += pattern.findall(_NOT.sub(" not", normal))
         tokens.append(END)
     return tokens[:-1]
+
+
+def _rewritten(text: str) -> str:
+    """A text without links, markers, tags and hidden characters, with signs as words."""
+    # Most text needs none of the rules: looking for their characters first is twice as fast.
+    is_ascii = text.isascii()
+    if not is_ascii:
+        text = readable(text)
+    if "<" in text:
+        text = _TAG.sub(" ", text)
+    if "-" in text or not is_ascii:
+        text = _MINUS.sub(" minus ", text)
+    if "'" in text or not is_ascii:
+        text = _DIGIT_GAP.sub("", text)
+    if "[" in text or "]" in text or "http" in text or "www." in text or "【" in text:
+        text = _NOT_SAID.sub(" ", text)
+    if ", 0" in text:
+        text = _COMMA_GAP.sub(",", text)
+    if "$" in text or not is_ascii:
+        text = _AMOUNT.sub(_amount, text)
+    for sign, word in _SIGNS.items():
+        if sign in text:
+            text = text.replace(sign, f" {word} ")
+    return text
 
 
 def _amount(match: re.Match[str]) -> str:
@@ -273,6 +296,22 @@ def stem(word: str) -> str:
     word = _KNOWN_FORMS.get(word, word)
     found = _STEMMERS["LATIN"].stemWord(word)
     return word if found in NEGATIONS else found  # "note" is another word than "not"
+
+
+UNIT_KINDS = {stem(unit): kinds for unit, kinds in UNITS.items()}
+"""Stem of a unit -> what it measures."""
+
+_REACH = 3  # words after a number in which its unit stands: "five full business days"
+
+
+def unit_kinds(stems: Sequence[str], at: int) -> set[str]:
+    """What the number at a position measures; empty where no unit follows."""
+    for word in stems[at + 1 : at + 1 + _REACH]:
+        if word[0] == "#":
+            break
+        if word in UNIT_KINDS:
+            return UNIT_KINDS[word]
+    return set()
 
 
 class _KnownStems(dict[str, str | None]):
