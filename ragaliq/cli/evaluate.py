@@ -90,8 +90,8 @@ Out = Annotated[
 
 
 _FOR_PENDING = frozenset(
-    "sources pending judge model base_url metrics threshold policy strategy sink concurrency "
-    "timeout".split()
+    "sources pending judge model base_url metrics threshold policy decline strategy sink "
+    "concurrency timeout".split()
 )
 
 
@@ -136,6 +136,12 @@ def evaluate(
         ),
     ] = None,
     policy: Policy = PolicyName.LIVE,
+    decline: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="How the application declines: the text, or /a regular expression/; repeatable."
+        ),
+    ] = None,
     strategy: Strategy = None,
     field: Fields = None,
     encoding: Encoding = None,
@@ -193,7 +199,12 @@ def evaluate(
 ) -> int:
     """Score the answers of files. Rerun with --resume to continue an interrupted run."""
     measured = partial(
-        evaluators_of, metrics, policy=policy, strategy=strategy, thresholds=threshold
+        evaluators_of,
+        metrics,
+        policy=policy,
+        strategy=strategy,
+        thresholds=threshold,
+        declines=decline or (),
     )
     if pending:
         if len(sources) > 1:

@@ -178,6 +178,7 @@ def evaluators_of(
     policy: PolicyName,
     strategy: StrategyName | None = None,
     thresholds: Sequence[str] | None = None,
+    declines: Sequence[str] = (),
 ) -> tuple[Evaluator, ...]:
     """The evaluators that the options name, or the judge's default metrics."""
     names = list(judge.default_metrics) if metrics is None else named_metrics(metrics)
@@ -198,7 +199,7 @@ def evaluators_of(
                 f"{','.join([*names, name.strip()])}"
             )
     evaluators: list[Evaluator] = []
-    scoring: ScoringPolicy = getattr(ScoringPolicy, policy.name)
+    scoring: ScoringPolicy = getattr(ScoringPolicy, policy.name).with_declines(declines)
     for name in names:
         kind, threshold = get_evaluator(name), scores.get(name)
         if strategy is not None and issubclass(kind, ClaimEvaluator):

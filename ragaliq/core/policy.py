@@ -8,9 +8,13 @@ silently somewhere in an evaluator.
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterable
 from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from ragaliq.errors import ConfigurationError
 
 
 class Fallback(BaseModel):
@@ -78,6 +82,9 @@ class ScoringPolicy(BaseModel):
             asks all the same, `error` raises, `skip` reports `no_context` without a score.
         answer_refusal: Whether an answer that declines to answer is reported as `answer_refused`
             (True) or as any other answer without claims (False).
+        declines: The application's own ways to decline, reported as `answer_refused`: texts, or
+            regular expressions between slashes (`/no results for .*/`), of a whole answer or
+            sentence.
         uses_prompt: Whether claims that no chunk supports may rest on the rest of the prompt
             (`RAGTestCase.prompt_context`).
         least_coverage: Share of what the answer asserts that its claims must cover; below it the
@@ -100,11 +107,29 @@ class ScoringPolicy(BaseModel):
     still_missing: Literal["error", "partial"] = "error"
     empty_context: Literal["not_enough_info", "judge", "error", "skip"]
     answer_refusal: bool = False
+    declines: tuple[str, ...] = ()
     uses_prompt: bool = True
     least_coverage: float = Field(default=0.0, ge=0.0, le=1.0)
     history_turns: int = Field(default=20, ge=0)
     tolerance: float = 1e-9
     wording: Wording | None = None
+
+    def with_declines(self, declines: Iterable[str]) -> ScoringPolicy:
+        """The same policy with more ways to decline.
+
+        Raises:
+            ConfigurationError: One is blank, or is no regular expression.
+        """
+        added = (declines,) if isinstance(declines, str) else tuple(declines)
+        for text in added:
+            try:
+                is_blank = not text.strip("/ \n")
+                re.compile(text[1:-1] if text.startswith("/") and text.endswith("/") else "")
+            except (re.error, AttributeError) as error:
+                raise ConfigurationError(f"declines: {text!r}: {error}") from None
+            if is_blank:
+                raise ConfigurationError("declines: a text is blank")
+        return self.model_copy(update={"declines": (*self.declines, *added)}) if added else self
 
     RAGALIQ: ClassVar[ScoringPolicy]
     RAGAS: ClassVar[ScoringPolicy]

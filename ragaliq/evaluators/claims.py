@@ -31,7 +31,7 @@ from ragaliq.judges.language.answers import (
     read_answer,
     without,
 )
-from ragaliq.judges.language.refusals import is_refusal
+from ragaliq.judges.language.refusals import is_own_decline, is_refusal
 
 Strategy = Literal["batched", "per_claim", "single_pass"]
 
@@ -115,7 +115,8 @@ def _nothing_to_score(
         return Status.EMPTY_ANSWER
     if not with_context and policy.empty_context == "skip":
         return Status.NO_CONTEXT
-    if policy.answer_refusal and is_refusal(case.response):
+    declines = is_refusal if policy.answer_refusal else is_own_decline
+    if declines(case.response, policy.declines):
         return Status.ANSWER_REFUSED
     return None
 

@@ -95,6 +95,8 @@ class Monitor:
             1.0.
         sampling: Rates per pipeline and metric, rules, a cap; instead of `sample_rate`.
         policy: Scoring policy of evaluators without their own.
+        declines: The application's own ways to decline: texts, or regular expressions between
+            slashes. Such an answer has the status `answer_refused` and no score.
         concurrency: Runs evaluated at the same time.
         max_queue: Runs that may wait; further ones are counted `queue_full`.
         max_queue_bytes: Bytes of text that the waiting runs may hold.
@@ -140,6 +142,7 @@ class Monitor:
         sample_rate: float | None = None,
         sampling: Sampling | None = None,
         policy: ScoringPolicy = ScoringPolicy.LIVE,
+        declines: Iterable[str] = (),
         concurrency: int = 8,
         max_queue: int = 1000,
         max_queue_bytes: int = 64 * 2**20,
@@ -163,6 +166,7 @@ class Monitor:
     ) -> None:
         given = {name: value for name, value in locals().items() if name != "self"}
         given["metrics"] = metrics = _listed(metrics)
+        given["declines"] = declines = (declines,) if isinstance(declines, str) else tuple(declines)
         given["sinks"] = sinks = _listed(sinks)
         given["environment"] = {
             name: value for name, value in os.environ.items() if name.startswith(_VARIABLES)
@@ -174,6 +178,7 @@ class Monitor:
         if engine is None or not engine.add(self):
             require_positive(deadline=deadline, inline_timeout=inline_timeout)
             require_choice(mode, "background", "inline", name="mode")
+            policy = policy.with_declines(declines)
             content = ContentPolicy.resolve(capture_content=capture_content, redact=redact)
             emitter = Emitter(content, telemetry)
             scorer: Scorer | Enqueueing

@@ -139,6 +139,7 @@ async def evaluate_async(
     concurrency: int = 8,
     processes: int = 0,
     policy: ScoringPolicy = ScoringPolicy.LIVE,
+    declines: Iterable[str] = (),
     deadline: float | None = None,
     repeats: int = 1,
     journal: str | PathLike[str] | None = None,
@@ -170,6 +171,8 @@ async def evaluate_async(
             judge in this one.
         policy: For evaluators without a policy of their own; by default an answer with nothing to
             verify has no score and does not pass.
+        declines: The application's own ways to decline: texts, or regular expressions between
+            slashes. Such an answer has the status `answer_refused` and no score.
         deadline: Seconds each metric of a case may take; no limit by default.
         repeats: How often each case is evaluated; the summary counts it once.
         journal: A results file (`results.jsonl`), to which each evaluation is added at once, its
@@ -207,7 +210,7 @@ async def evaluate_async(
     scorer = Scorer(
         judge,
         metrics,
-        policy=policy,
+        policy=policy.with_declines(declines),
         deadline=deadline,
         executor=None if processes else "thread",
         processes=max(1, processes),

@@ -76,26 +76,50 @@ _WRITTEN_OUT = (
 )
 
 
-def is_refusal(text: str) -> bool:
+def is_refusal(text: str, declines: Sequence[str] = ()) -> bool:
     """Whether an answer declines to answer, as a whole.
 
     True for "I don't know.", "Sorry, the context does not say when.", also with advice or an offer
     of help around it. False where anything in it may assert something, and for texts of more than
     1,200 characters. Covers English, German, French, Spanish, Italian, Portuguese, Dutch, Polish,
     Turkish, Russian, Chinese, Japanese, Korean, Arabic and Hindi.
+
+    Args:
+        text: The answer.
+        declines: The application's own ways to decline: see `ScoringPolicy.declines`.
     """
+    if is_own_decline(text, declines):
+        return True
     if len(text) > _LONGEST_REFUSAL:
         return False
     sentences = [text[start:end] for start, end in split_sentences(text)]
     kinds = set[SentenceKind]()
     for sentence in sentences:
-        kinds.add(kind := sentence_kind(sentence))
+        kind = "refusal" if is_own_decline(sentence, declines) else sentence_kind(sentence)
+        kinds.add(kind)
         if kind == "statement":
             said = plain(sentence)
             advises = _in_any(said, "advise", _advises)
             if not (advises or _in_any(said, "only", _tells_the_subject)):
                 return False
     return "refusal" in kinds
+
+
+def is_own_decline(text: str, declines: Sequence[str]) -> bool:
+    """Whether a text is one of an application's own ways to decline, whatever its case."""
+    if not declines:
+        return False
+    said = " ".join(readable(text).split())
+    return any(
+        re.fullmatch(decline[1:-1], said, re.IGNORECASE) is not None
+        if len(decline) > 2 and decline[0] == decline[-1] == "/"
+        else _bare(decline) == _bare(said)
+        for decline in declines
+    )
+
+
+def _bare(text: str) -> str:
+    return " ".join(_MARKUP.sub(" ", text).split()).casefold().rstrip(".!… ")
 
 
 def sentence_kind(sentence: str) -> SentenceKind:
