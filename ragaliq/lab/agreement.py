@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from statistics import fmean
 
 from ragaliq.errors import DatasetError
 from ragaliq.lab.resampling import resampled_estimate
 from ragaliq.statistics import Estimate
 
+# Intervals ask for each figure hundreds of times: a call of scikit-learn's takes milliseconds, and
+# these definitions microseconds. The tests compare the two.
+
 
 def balanced_accuracy(truth: Sequence[Hashable], predicted: Sequence[Hashable]) -> float:
     """Mean recall over the categories that truly occur."""
-    from sklearn.metrics import balanced_accuracy_score
-
-    return float(balanced_accuracy_score(truth, predicted))
+    met = Counter(t for t, p in zip(truth, predicted, strict=True) if t == p)
+    return fmean(met[category] / count for category, count in Counter(truth).items())
 
 
 def macro_f1(truth: Sequence[Hashable], predicted: Sequence[Hashable]) -> float:
     """Mean F1 of the categories; one that was predicted but never true counts with 0."""
-    from sklearn.metrics import f1_score
-
-    return float(f1_score(truth, predicted, average="macro", zero_division=0.0))
+    met = Counter(t for t, p in zip(truth, predicted, strict=True) if t == p)
+    either = Counter(truth) + Counter(predicted)
+    return fmean(2.0 * met[category] / count for category, count in either.items())
 
 
 def kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float | None:
@@ -30,11 +34,10 @@ def kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float | None
 
     None where both always name the same single category: chance alone explains everything.
     """
-    from sklearn.metrics import cohen_kappa_score
-
-    if len({*first, *second}) < 2:
-        return None
-    return float(cohen_kappa_score(first, second))
+    n, one, other = len(first), Counter(first), Counter(second)
+    agreed = sum(a == b for a, b in zip(first, second, strict=True)) / n
+    chance = sum(count * other[category] for category, count in one.items()) / n**2
+    return None if chance == 1.0 else (agreed - chance) / (1.0 - chance)
 
 
 def kappa_estimate(
@@ -84,9 +87,13 @@ def mcnemar(first_right: Sequence[bool], second_right: Sequence[bool]) -> McNema
 
 def auroc(scores: Sequence[float], labels: Sequence[float]) -> float:
     """The chance that an item with label 1 scores above one with label 0; ties count half."""
-    from sklearn.metrics import roc_auc_score
+    import numpy
+    from scipy.stats import rankdata
 
-    return float(roc_auc_score(labels, scores))
+    truth = numpy.asarray(labels) > 0
+    positive = int(truth.sum())
+    above = rankdata(scores)[truth].sum() - positive * (positive + 1) / 2
+    return float(above / (positive * (len(truth) - positive)))
 
 
 def auroc_estimate(scores: Sequence[float], labels: Sequence[float], *, seed: int = 0) -> Estimate:
