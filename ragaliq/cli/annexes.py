@@ -39,8 +39,13 @@ class Commands(TyperGroup):
 def _command(point: EntryPoint) -> Any:
     """The command of an entry point; where its extra is missing, one that says what to install."""
     missing = next((extra for extra in point.extras if not _is_installed(extra)), None)
+    found = None
+    try:
+        found = _named(point.name, point.load())
+    except ModuleNotFoundError as error:  # of an annex that imports at once what its extra brings
+        missing = missing or next(iter(point.extras), error.name)
     if missing is None:
-        return _named(point.name, point.load())
+        return found
     install = f"pip install 'ragaliq[{missing}]'"
 
     def refuse() -> None:
@@ -48,11 +53,8 @@ def _command(point: EntryPoint) -> Any:
 
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     settings = {"ignore_unknown_options": True, "allow_extra_args": True}
-    try:
-        found = _named(point.name, point.load()).help or ""
-    except ModuleNotFoundError:  # of an annex that imports at once what its extra brings
-        found = ""
-    app.command(help=f"(needs {install}) {found}".strip(), context_settings=settings)(refuse)
+    about = found.help if found is not None else ""
+    app.command(help=f"(needs {install}) {about}".strip(), context_settings=settings)(refuse)
     return _named(point.name, app)
 
 

@@ -1,6 +1,12 @@
 """Commands of annexes: listed with the rest, and with the extra that they lack."""
 
-from importlib.metadata import EntryPoint, PackageNotFoundError, version
+from importlib.metadata import (
+    EntryPoint,
+    PackageNotFoundError,
+    distribution,
+    entry_points,
+    version,
+)
 
 import pytest
 
@@ -35,12 +41,19 @@ def test_a_command_whose_extra_is_missing_says_what_to_install(ragaliq, without_
     assert "`ragaliq judge` needs pip install 'ragaliq[lab]'" in done.stderr
 
 
-def test_an_annex_that_cannot_even_be_imported_is_listed(ragaliq, without_scipy, monkeypatch):
+def test_an_annex_that_cannot_even_be_imported_is_listed(ragaliq, monkeypatch):
     def load(self):
         raise ModuleNotFoundError("No module named 'scipy'", name="scipy")
 
     monkeypatch.setattr(EntryPoint, "load", load)
     assert "pip install 'ragaliq[lab]'" in ragaliq("--help").stdout
+    ragaliq("quality", "live.db", code=2)
+
+
+def test_every_command_of_an_annex_names_an_extra_that_there_is():
+    known = distribution("ragaliq").metadata.get_all("Provides-Extra")
+    for point in entry_points(group="ragaliq.commands"):
+        assert set(point.extras) <= set(known), point.name
 
 
 def test_no_command_of_the_main_house_needs_the_laboratory(ragaliq, without_scipy):
