@@ -568,13 +568,14 @@ def recursive():
 )
 def document_summary():
     llm = writer(when({"roof is repaired": "The firm Adler repairs it."}))
-    made = DocumentSummaryIndex.from_documents(
-        [Document(text="Contract: the roof is repaired by the firm Adler before winter.")],
-        llm=writer("A paper on a roofing job."),
-        embed_model=WordEmbedding(),
-        response_synthesizer=get_response_synthesizer(llm=writer("A paper on a roofing job.")),
-        show_progress=False,
-    )
+    with redirect_stdout(io.StringIO()):  # LlamaIndex prints documents' ids
+        made = DocumentSummaryIndex.from_documents(
+            [Document(text="Contract: the roof is repaired by the firm Adler before winter.")],
+            llm=writer("A paper on a roofing job."),
+            embed_model=WordEmbedding(),
+            response_synthesizer=get_response_synthesizer(llm=writer("A paper on a roofing job.")),
+            show_progress=False,
+        )
     made.as_query_engine(llm=llm).query("Who repairs the roof?")
 
 

@@ -1,6 +1,7 @@
 """Uploaded files: "ask your PDF", in engines, workflows, functions and messages."""
 
 import io
+from contextlib import redirect_stdout
 
 from harness import app
 from llama_index.core import Document, SummaryIndex, VectorStoreIndex
@@ -45,9 +46,10 @@ def indexed_upload():
     invented=["Fuel is included."],
 )
 def pipeline():
-    nodes = IngestionPipeline(
-        transformations=[SentenceSplitter(chunk_size=40, chunk_overlap=0), WordEmbedding()]
-    ).run(documents=[Document(text=CONTRACT)])
+    with redirect_stdout(io.StringIO()):  # LlamaIndex prints that the pieces are small
+        nodes = IngestionPipeline(
+            transformations=[SentenceSplitter(chunk_size=40, chunk_overlap=0), WordEmbedding()]
+        ).run(documents=[Document(text=CONTRACT)])
     VectorStoreIndex(nodes, embed_model=WordEmbedding()).as_query_engine(
         similarity_top_k=1, llm=writer("40 euros a day. Fuel is included.")
     ).query("What does the van cost a day?")
