@@ -60,14 +60,15 @@ def wait(address: str, count: int, seconds: float = 60.0) -> None:
 
 def main(folder: Path) -> None:
     """Run the demo."""
-    if shutil.which("npm") is None:
+    npm, node = shutil.which("npm"), shutil.which("node")
+    if npm is None or node is None:
         sys.exit("demo: this demo needs Node 20 or later with npm")
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("package.json", "app.mjs"):
         shutil.copy(HERE / name, folder)
     if not (folder / "node_modules").exists():
         print("Installing the application's packages (once) ...", file=sys.stderr)
-        subprocess.run(["npm", "install", "--silent", "--no-audit"], cwd=folder, check=True)
+        subprocess.run([npm, "install", "--silent", "--no-audit"], cwd=folder, check=True)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         listen = f"127.0.0.1:{probe.getsockname()[1]}"
@@ -79,7 +80,7 @@ def main(folder: Path) -> None:
         wait(address, 0)
         print(f"A collector listens on {address}; a LangChain.js application answers ...")
         environment = os.environ | {"OTEL_EXPORTER_OTLP_ENDPOINT": address}
-        subprocess.run(["node", "app.mjs"], cwd=folder, env=environment, check=True)
+        subprocess.run([node, "app.mjs"], cwd=folder, env=environment, check=True)
         wait(address, QUESTIONS)
         print(f"\n{DONE}")
     finally:

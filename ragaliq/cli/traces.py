@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ragaliq.cli.console import Command, ExitCode, output, plain
+from ragaliq.cli.console import Command, ExitCode, errors, output, plain
 from ragaliq.cli.options import Fields, MappingFile, Resolve, imported, names_of
 from ragaliq.datasets import TraceReader, read_cases
 from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.reports.wording import number_of
-from ragaliq.traces import TracedCase
+from ragaliq.traces import TracedCase, TraceSpan
 from ragaliq.traces.cases import REASONS
-from ragaliq.traces.conventions import Kind, Step
+from ragaliq.traces.conventions import Kind, Step, step_of
+from ragaliq.traces.drafting import draft_mapping, toml_of
 
 traces = typer.Typer(name="traces", help="Look into files of traces.", no_args_is_help=True)
 
@@ -24,6 +26,10 @@ _SHOWN = 100
 """Characters of a text."""
 _MOST_STEPS = 200
 """Of one run."""
+_MOST_NAMES = 8
+"""Attributes of a span that was not read."""
+_MOST_DRAFTED = 10_000
+"""Spans that a first mapping is made from."""
 
 _LACKS = {
     "no_question": "looked for a named input of the run's first span, a message of the user's to "
@@ -48,8 +54,15 @@ def explain(
     field: Fields = None,
     mapping: MappingFile = None,
     resolve: Resolve = None,
+    write_mapping: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write a first --mapping for spans that were not read, to look through.",
+            metavar="FILE",
+        ),
+    ] = None,
 ) -> int:
-    """Show how each span was read, and where each part was looked for and found."""
+    """Show every span with what it was read as, and where each part was looked for and found."""
     reader = read_cases(
         path,
         file_format="traces",
@@ -61,24 +74,51 @@ def explain(
     assert isinstance(reader, TraceReader)  # noqa: S101 - asked for by its format
     found = False
     reasons: Counter[str] = Counter()
-    for run in reader.runs():
-        if run.target.trace_id.startswith(trace.lower()):
-            found = True
+    unread: list[TraceSpan] = []
+    for spans, runs in reader.traces_with_runs():
+        if not spans[0].trace_id.startswith(trace.lower()):
+            continue
+        found = found or bool(runs)
+        others = _others(spans, runs)
+        unread += others[: _MOST_DRAFTED - len(unread)]
+        for run in runs:
             reasons[run.reason] += 1
-            for line in _told(run):
-                output.print(plain(line))
+        for line in (*chain(*map(_told, runs)), *_told_others(others)):
+            output.print(plain(line))
         if output.quiet:  # nobody reads on, and there may be gigabytes more
             break
-    if not found:
+    rules = draft_mapping(unread) if write_mapping is not None else []
+    if write_mapping is not None and rules:
+        write_mapping.write_text(toml_of(rules), encoding="utf-8")
+        errors.print(plain(f"{number_of(len(rules), 'rule')} in {write_mapping}; look through it"))
+    if not found and not rules:
         named = f" whose id begins with {trace}" if trace else ""
         raise (ConfigurationError if trace else DatasetError)(
             f"{path}: no span of a trace{named} says that it is a chain, a retriever or a model; "
-            "--mapping describes an application's own"
+            "--mapping describes an application's own, --write-mapping FILE writes a first one"
         )
     cases = reasons.pop("", 0)
     skipped = ", ".join(f"{count:,} {reason}" for reason, count in reasons.most_common())
     output.print(plain(number_of(cases, "case") + (f"; no case: {skipped}" if skipped else "")))
     return ExitCode.OK
+
+
+def _others(spans: Sequence[TraceSpan], runs: Sequence[TracedCase]) -> list[TraceSpan]:
+    """The spans of a trace that are in no run, once each, in the order they started."""
+    shown = {step.span.span_id for run in runs for step in run.steps}
+    rest = {span.span_id: span for span in spans if span.span_id not in shown and not span.is_log}
+    return sorted(rest.values(), key=lambda span: span.start_ns)
+
+
+def _told_others(spans: Sequence[TraceSpan]) -> Iterator[str]:
+    if not spans:
+        return
+    yield f"trace {spans[0].trace_id}: spans of no run"
+    for span in spans[:_MOST_STEPS]:
+        yield f"    {span.name}: {_taken_for(step_of(span))}"
+    if len(spans) > _MOST_STEPS:
+        yield f"    and {len(spans) - _MOST_STEPS:,} more"
+    yield ""
 
 
 def _told(run: TracedCase) -> Iterator[str]:
@@ -100,7 +140,10 @@ def _told(run: TracedCase) -> Iterator[str]:
         yield f"  answer, from {sources.answer}: {_short(log.response)}"
     yield "  spans"
     open_steps: list[int] = []
+    inner = {step.span.span_id for step in run.steps[1:]}
     for step in run.steps[:_MOST_STEPS]:
+        if step.index == 0 and step.span.span_id in inner:
+            continue  # it stands for the request around, whose own span is missing
         while open_steps and step.index > open_steps[-1]:
             open_steps.pop()
         yield f"    {'  ' * len(open_steps)}{step.span.name}: {_taken_for(step)}"
@@ -112,7 +155,8 @@ def _told(run: TracedCase) -> Iterator[str]:
 
 def _taken_for(step: Step) -> str:
     if step.kind is Kind.NONE:
-        return "not read: it follows no known convention"
+        names = ", ".join(sorted(step.span.attributes)[:_MOST_NAMES])
+        return f"not read: it follows no known convention ({names or 'no attributes'})"
     parts = [step.kind.value.lower(), step.convention]
     if step.kind in {Kind.RETRIEVER, Kind.RERANKER}:
         count = len(step.found or ())

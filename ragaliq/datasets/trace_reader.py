@@ -117,6 +117,11 @@ class TraceReader(CaseReader):
         for spans in self._traces():
             yield from self._runs_of(spans)
 
+    def traces_with_runs(self) -> Iterator[tuple[list[TraceSpan], list[TracedCase]]]:
+        """Every trace of the file, with its runs."""
+        for spans in self._traces():
+            yield spans, self._runs_of(spans)
+
     def _runs_of(self, spans: list[TraceSpan]) -> list[TracedCase]:
         return cases_of_trace(
             spans, attribute_names=self._names, mapping=self._mapping, resolve=self._resolve

@@ -759,8 +759,7 @@ OPERATIONS = {
 }
 """Others, which the convention may add, are chains: what is inside them is looked at."""
 _NAMED = {kind.value.lower(): kind for kind in Kind if kind is not Kind.NONE}
-# What several products call them, besides.
-_USUAL = _NAMED | {
+KINDS_OF_PRODUCTS = _NAMED | {
     "chat_model": Kind.LLM,
     "generation": Kind.LLM,
     "model": Kind.LLM,
@@ -770,6 +769,7 @@ _USUAL = _NAMED | {
     "retrieval": Kind.RETRIEVER,
     "embedder": Kind.EMBEDDING,
 }
+"""What several products call the parts, in lower case."""
 _STORES = (
     "astra azure_ai_search chroma chromadb deeplake lancedb marqo milvus pgvector pinecone qdrant "
     "turbopuffer vespa weaviate"
@@ -793,14 +793,15 @@ CONVENTIONS = (
     Convention(
         name="langsmith",
         marks=("langsmith.span.kind",),
-        kinds=_USUAL,
+        kinds=KINDS_OF_PRODUCTS,
         given=("gen_ai.prompt",),
         said=("gen_ai.completion",),
     ),
     Convention(
         name="trulens",
         marks=("ai.observability.span_type",),
-        kinds=_USUAL | {"unknown": Kind.CHAIN, "eval": Kind.EVALUATOR, "eval_root": Kind.EVALUATOR},
+        kinds=KINDS_OF_PRODUCTS
+        | {"unknown": Kind.CHAIN, "eval": Kind.EVALUATOR, "eval_root": Kind.EVALUATOR},
         given=(
             "ai.observability.record_root.input",
             "ai.observability.retrieval.query_text",
@@ -816,7 +817,7 @@ CONVENTIONS = (
         name="genkit",
         marks=("genkit:type",),
         said_by=("genkit:metadata:subtype", "genkit:type"),
-        kinds=_USUAL | {"indexer": Kind.OTHER},
+        kinds=KINDS_OF_PRODUCTS | {"indexer": Kind.OTHER},
         given=("genkit:input",),
         said=("genkit:output",),
     ),
@@ -824,7 +825,7 @@ CONVENTIONS = (
         name="voltagent",
         marks=("span.type", "entity.type"),
         scope="@voltagent/",
-        kinds=_USUAL | {"memory": Kind.OTHER, "scorer": Kind.EVALUATOR},
+        kinds=KINDS_OF_PRODUCTS | {"memory": Kind.OTHER, "scorer": Kind.EVALUATOR},
         given=("agent.messages", "llm.messages", "input"),
         said=("output",),
     ),
@@ -935,14 +936,14 @@ CONVENTIONS = (
     Convention(
         name="mlflow",
         marks=(MLFLOW,),
-        kinds=_USUAL,
+        kinds=KINDS_OF_PRODUCTS,
         given=("mlflow.spanInputs",),
         said=("mlflow.spanOutputs",),
     ),
     Convention(
         name="langfuse",
         marks=(LANGFUSE,),
-        kinds=_USUAL,
+        kinds=KINDS_OF_PRODUCTS,
         given=("langfuse.observation.input",),
         said=("langfuse.observation.output",),
         read=_langfuse,

@@ -85,6 +85,34 @@ def test_explain_says_what_each_span_was_taken_for_and_what_was_found_where(raga
     assert "1 case; no case: 1 content_hidden, 1 not_rag" in done.stdout
 
 
+def own(span_id, name, parent="", **attributes):
+    """A span of an application's own, which follows no convention."""
+    made = span(span_id, "", parent, **attributes)
+    made["attributes"] = made["attributes"][1:]
+    return made | {"name": name}
+
+
+def test_explain_shows_spans_of_no_run_once_as_well(ragaliq, traces):
+    path = traces(*run(1), own("7", "shop.pay", amount="12"))
+    told = ragaliq("traces", "explain", path).stdout
+    assert told.count("shop.pay") == 1
+    assert "not read: it follows no known convention (amount)" in told
+    assert told.count("support: ") == 2  # the run's own span, and the search
+
+
+def test_explain_writes_a_first_mapping_that_makes_a_case(ragaliq, traces):
+    path = traces(
+        own("1", "shop.ask", shop__question=QUESTION, shop__answer=ANSWER),
+        own("2", "shop.search", "1", shop__query=QUESTION, shop__hits=json.dumps([ANSWER])),
+    )
+    done = ragaliq("traces", "explain", path, "--write-mapping", "mapping.toml")
+    assert "2 rules in mapping.toml" in done.stderr
+    told = ragaliq("traces", "explain", path, "--mapping", "mapping.toml").stdout
+    assert f"question, from input: {QUESTION}" in told
+    assert "context, from retriever: 1 chunks" in told
+    assert told.endswith("1 case\n")
+
+
 def test_explain_one_trace(ragaliq, traces):
     path = traces(*run(1))
     ragaliq("traces", "explain", path, "--trace", "AA")
