@@ -409,7 +409,7 @@ def same_document(config):
     "examples that a selector picks",
     question="Is 'the food was cold' a complaint?",
     answer="complaint",
-    prompt=["the soup was cold", "the staff was kind"],
+    prompt=["the soup was cold", "the staff was kind", "Label: complaint"],
 )
 def selected_examples(config):
     examples = [
