@@ -2,7 +2,8 @@
 
 Precision and recall of the evidence, right questions and answers, inventions scored supported, in
 total and by shape; then every application that is wrong, and why. `--door spans` reads the spans of
-OpenInference's instrumentation in the handler's place.
+OpenInference's instrumentation in the handler's place; `--door recordings` replays the events that
+`--record` wrote.
 """
 
 import argparse
@@ -10,7 +11,9 @@ import logging
 import sys
 
 from harness import FRAMEWORKS, applications, compare, observe
+from recordings import record, recordings, replay
 
+DOORS = ("handler", "spans", "recordings")
 SHOWN = 6  # faults of an application
 
 
@@ -47,11 +50,15 @@ class Figures:
 
 def compare_all(framework, name="", door="handler"):
     """Run the applications of a framework, those whose name or shape has `name` in it."""
-    return [
-        compare(application, observe(application, door))
+    chosen = [
+        application
         for application in applications(framework).values()
         if name in application.name or name in application.shape
     ]
+    if door == "recordings":
+        recorded = recordings(framework)
+        return [compare(each, replay(recorded[each.name])) for each in chosen]
+    return [compare(each, observe(each, door)) for each in chosen]
 
 
 def report(framework, comparisons, is_quiet):
@@ -73,12 +80,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("name", nargs="?", default="", help="part of a name or shape")
     parser.add_argument("--framework", choices=FRAMEWORKS, action="append")
-    parser.add_argument("--door", choices=["handler", "spans"], default="handler")
+    parser.add_argument("--door", choices=DOORS, default="handler")
+    parser.add_argument("--record", action="store_true", help="write the recordings anew")
     parser.add_argument("--quiet", action="store_true", help="figures only")
     options = parser.parse_args()
     logging.disable(logging.WARNING)
     for framework in options.framework or FRAMEWORKS:
-        if comparisons := compare_all(framework, options.name, options.door):
+        if options.record:
+            print(f"{framework}: {record(framework)} applications recorded")
+        elif comparisons := compare_all(framework, options.name, options.door):
             report(framework, comparisons, options.quiet)
 
 

@@ -163,7 +163,7 @@ def observe(application, door="handler"):
     ended = sorted(results, key=lambda result: result.run.ended_at)
     reasons = {k: v for k, v in stats.outcomes.items() if k == "not_rag"} | stats.incomplete
     return Observed(
-        [_case(result.case) for result in ended], {k: v for k, v in reasons.items() if v}
+        [case_of(result.case) for result in ended], {k: v for k, v in reasons.items() if v}
     )
 
 
@@ -231,7 +231,8 @@ def _llama_index(monitor, application):
 _FOLLOWED = {"langchain": _langchain, "llama_index": _llama_index}
 
 
-def _case(case):
+def case_of(case):
+    """What is compared of a case."""
     # What users said before, and what earlier answers were made from, is evidence of its own kind.
     earlier = [
         text
