@@ -6,32 +6,32 @@ from figures import Figures, compare_all
 # The least of each figure; of inventions scored as supported, the most. Raise them, never lower.
 THRESHOLDS = {
     ("langchain", "handler"): {
-        "recall": 0.9,
-        "precision": 0.97,
-        "question": 0.94,
-        "answer": 0.93,
+        "recall": 0.93,
+        "precision": 0.98,
+        "question": 0.97,
+        "answer": 0.96,
         "invented": 0,
     },
     ("langchain", "spans"): {
         "recall": 0.86,
-        "precision": 0.97,
+        "precision": 0.98,
         "question": 0.93,
         "answer": 0.92,
         "invented": 0,
     },
     ("llama_index", "handler"): {
-        "recall": 0.84,
-        "precision": 0.98,
-        "question": 0.85,
-        "answer": 0.84,
+        "recall": 0.87,
+        "precision": 0.99,
+        "question": 0.88,
+        "answer": 0.88,
         "invented": 0,
     },
     # Where an engine streams, its spans may end before or after the answer is read.
     ("llama_index", "spans"): {
-        "recall": 0.75,
+        "recall": 0.77,
         "precision": 0.95,
-        "question": 0.76,
-        "answer": 0.78,
+        "question": 0.79,
+        "answer": 0.8,
         "invented": 2,
     },
 }
