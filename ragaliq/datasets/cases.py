@@ -6,7 +6,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -28,6 +28,10 @@ from ragaliq.records.results_file import HEADER
 _EXPECTED = ("reference_outputs", "reference_output", "reference", "expected_output")
 _NESTED = ("inputs", "outputs", "input", "output", *_EXPECTED)
 _FIELD_OF = {alias: field for field, aliases in FIELDS.items() for alias in aliases}
+
+
+CASE_NEEDS = ("query", "response")
+"""The fields that every row of a file of cases has."""
 
 
 def require_known(fields: Mapping[str, str], *, argument: str = "fields") -> None:
@@ -254,7 +258,9 @@ def _kind(value: Any) -> str:
 _MAX_ID = 128
 
 
-def case_of(row: Row, own_names: Mapping[str, str]) -> RAGTestCase:
+def case_of(
+    row: Row, own_names: Mapping[str, str], *, needed: Sequence[str] = CASE_NEEDS
+) -> RAGTestCase:
     """Make a case of a row. What belongs to no field goes into the case's metadata.
 
     A row without an id is called `row` and its number, so that the same file gives the same ids. A
@@ -262,8 +268,8 @@ def case_of(row: Row, own_names: Mapping[str, str]) -> RAGTestCase:
     """
     found, rest = _fields_of(row, own_names)
     where = row.where
-    if not {"query", "response"} <= found.keys():
-        raise _missing(row, found, own_names)
+    if not found.keys() >= set(needed):
+        raise _missing(row, found, own_names, needed)
     values = {field: value for field, value in found.items() if value is not None}
     facts = _texts(values, "expected_facts", where)
     expected = values.get("expected_answer")
@@ -308,10 +314,13 @@ def case_of(row: Row, own_names: Mapping[str, str]) -> RAGTestCase:
         raise fault(where, f"{place}: {problem['msg']}") from None
 
 
-def _missing(row: Row, found: Mapping[str, Any], own_names: Mapping[str, str]) -> RowError:
+def _missing(
+    row: Row, found: Mapping[str, Any], own_names: Mapping[str, str], needed: Sequence[str]
+) -> RowError:
     """All that a row lacks, with the options that would say where it is."""
     names = [path[:_NAME] for path, _, _ in _values(row.data)]
-    lacking = [field for field in ("query", "response", "context") if field not in found]
+    wanted = [*needed, "context"] if "response" in needed else needed
+    lacking = [field for field in wanted if field not in found]
     *some, last = (f"no {field}" for field in lacking)
     problem = f"{', '.join(some)} and {last} were found" if some else f"{last} was found"
     # A table without a header would be quoted here: names are shown where some are known.
@@ -368,13 +377,14 @@ class CaseReader:
         fields: Mapping[str, str],
         on_error: OnError,
         encoding: str | None = None,
+        needed: Sequence[str] = CASE_NEEDS,
     ) -> None:
         self.path = path
         self.skipped = 0
         self.skipped_rows: list[SkippedRow] = []
         self.columns: dict[str, None] = {}
         self.row = 0
-        self._format, self._encoding = file_format, encoding
+        self._format, self._encoding, self._needed = file_format, encoding, needed
         self._fields = dict(fields)
         self._on_error = on_error
 
@@ -394,7 +404,7 @@ class CaseReader:
                 if row.data.keys() - self.columns.keys() and len(self.columns) < _REMEMBERED:
                     names = (str(name)[:_NAME] for name in row.data)
                     self.columns.update(dict.fromkeys(itertools.islice(names, _REMEMBERED)))
-                case = case_of(row, self._fields)
+                case = case_of(row, self._fields, needed=self._needed)
                 require_new(case.id, row.where, seen)
                 self.row = row.number
             except RowError as error:
