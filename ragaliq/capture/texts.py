@@ -42,14 +42,15 @@ ANSWER_KEYS = (
     *UNSURE_ANSWER_KEYS,
 )
 _ASKING_KEYS = (
-    "topic",
-    "subject",
     "instruction",
     "instructions",
     "task",
     "request",
     "prompt",
     "ask",
+    "body",
+    "topic",
+    "subject",
     "issue",
     "text",
     "content",
