@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     )
     from ragaliq.judges.calibration import CalibratedJudge, Calibration
     from ragaliq.judges.cascade import CascadeJudge
-    from ragaliq.judges.chat_model import ChatModelJudge
+    from ragaliq.judges.chat_model import ChatModelJudge, ModelReply
     from ragaliq.judges.claude import DEFAULT_JUDGE_MODEL, ClaudeJudge
     from ragaliq.judges.local import LocalJudge
     from ragaliq.judges.openai_compatible import OpenAICompatibleJudge
@@ -177,6 +177,7 @@ __all__ = [
     "LocalJudge",
     "MLflowSink",
     "MetricSummary",
+    "ModelReply",
     "Monitor",
     "MonitorStats",
     "NotEvaluated",
@@ -257,7 +258,7 @@ _NAMES = {
     "ragaliq.judges.base": "BatchingJudge ClaimsResult ClaimVerdict JudgeResult LLMJudge",
     "ragaliq.judges.calibration": "CalibratedJudge Calibration",
     "ragaliq.judges.cascade": "CascadeJudge",
-    "ragaliq.judges.chat_model": "ChatModelJudge",
+    "ragaliq.judges.chat_model": "ChatModelJudge ModelReply",
     "ragaliq.judges.claude": "DEFAULT_JUDGE_MODEL ClaudeJudge",
     "ragaliq.judges.local": "LocalJudge",
     "ragaliq.judges.openai_compatible": "OpenAICompatibleJudge",

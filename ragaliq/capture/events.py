@@ -88,13 +88,6 @@ class Answering(NamedTuple):
     passages: Passages
 
 
-class Provided(NamedTuple):
-    """A model's provider found these passages for its reply, which no prompt holds."""
-
-    step: Step
-    passages: Passages
-
-
 class Failed(NamedTuple):
     """A step failed."""
 
@@ -124,7 +117,6 @@ Event: TypeAlias = (
     | StepReturned
     | TextPassed
     | Answering
-    | Provided
     | Failed
     | CitedSources
     | ConversationOutput
@@ -208,7 +200,6 @@ _KINDS: dict[str, Any] = {
         StepReturned,
         TextPassed,
         Answering,
-        Provided,
         Failed,
         CitedSources,
         ConversationOutput,

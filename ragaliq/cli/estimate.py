@@ -21,6 +21,7 @@ from ragaliq.cli.options import (
     PolicyName,
     Resolve,
     SkipBadRows,
+    SplitContext,
     Strategy,
     choose_judge,
     evaluators_of,
@@ -42,6 +43,7 @@ def estimate(
     policy: Policy = PolicyName.LIVE,
     strategy: Strategy = None,
     field: Fields = None,
+    split_context: SplitContext = None,
     skip_bad_rows: SkipBadRows = False,
     encoding: Encoding = None,
     mapping: MappingFile = None,
@@ -56,6 +58,7 @@ def estimate(
         field,
         skip_bad_rows=skip_bad_rows,
         encoding=encoding,
+        split_context=split_context,
         mapping=mapping,
         resolve=resolve,
     ) as reader:

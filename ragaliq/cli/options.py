@@ -17,7 +17,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from ragaliq.cli.console import errors, plain
-from ragaliq.core.checks import did_you_mean, naming
+from ragaliq.core.checks import naming
 from ragaliq.core.evaluator import Evaluator, identity_of
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.datasets import CaseReader, read_cases
@@ -27,13 +27,7 @@ from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.evaluators import get_evaluator
 from ragaliq.evaluators.metrics import ClaimEvaluator
 from ragaliq.judges.base import LLMJudge
-from ragaliq.judges.resolve import (
-    assembled,
-    entailment_judge,
-    named_judges,
-    shown_name,
-    stage_names,
-)
+from ragaliq.judges.resolve import assembled, named_judge, stage_names
 
 
 class PolicyName(StrEnum):
@@ -65,10 +59,11 @@ Data = Annotated[
 Judge = Annotated[
     str | None,
     typer.Option(
-        help="local (embedded, no key), claude (key in ANTHROPIC_API_KEY), openai (any "
-        "compatible server; key of OpenAI's own in OPENAI_API_KEY), entailment:NAME"
-        " (a small model, such as entailment:factcg), entailment (your own model), "
-        "or a cascade such as 'local>claude'. Default: RAGALIQ_JUDGE, else local "
+        help="local (embedded, no key), claude or claude:MODEL (key in ANTHROPIC_API_KEY), "
+        "openai:MODEL (key in OPENAI_API_KEY; any compatible server with --base-url or "
+        "OPENAI_BASE_URL), entailment:NAME (a small model, such as entailment:factcg), "
+        "entailment (your own model), or a cascade such as 'local>openai:gpt-5-mini'. "
+        "Default: RAGALIQ_JUDGE, else local "
         "(estimate: claude).",
         metavar="NAME",
     ),
@@ -116,6 +111,15 @@ Fields = Annotated[
         "--field",
         help="The column that holds a field, such as query=frage; repeatable.",
         metavar="FIELD=NAME",
+    ),
+]
+SplitContext = Annotated[
+    str | None,
+    typer.Option(
+        "--split-context",
+        help="What stands between the chunks of a cell that holds several as plain text, such as "
+        "'|'. Lists as JSON need nothing.",
+        metavar="SEPARATOR",
     ),
 ]
 MappingFile = Annotated[
@@ -226,6 +230,7 @@ def opened_cases(
     *,
     skip_bad_rows: bool,
     encoding: str | None = None,
+    split_context: str | None = None,
     mapping: Path | None = None,
     resolve: str | None = None,
 ) -> Iterator[CaseReader]:
@@ -244,6 +249,7 @@ def opened_cases(
                 fields=names_of(fields),
                 on_error="skip" if skip_bad_rows else "raise",
                 encoding=encoding,
+                split_context=split_context,
                 mapping=mapping,
                 resolve=None if resolve is None else imported("--resolve", resolve),
             )
@@ -294,9 +300,6 @@ def given_options(context: typer.Context) -> dict[str, str]:
         for each, source in sources
         if source is not None and source.name == "COMMANDLINE"
     }
-
-
-_NAMES = ("local", "claude", "openai", "entailment")
 
 
 class ChosenJudge(NamedTuple):
@@ -350,7 +353,7 @@ def choose_judge(
     with naming(ENV_JUDGE if used else None):
         stages = stage_names(name)
         paid = [stage for stage in stages if stage != "local"]
-        if model is None and settings.model and paid == ["claude"]:
+        if model is None and settings.model and paid in (["claude"], ["openai"]):
             model = settings.model
             used.append(ENV_MODEL)
         if model is not None and len(paid) > 1:
@@ -361,7 +364,7 @@ def choose_judge(
             _plain_judge(
                 stage,
                 None if stage == "local" and paid else model,
-                base_url if stage == "openai" or "openai" not in stages else None,
+                None if stage == "local" and paid else base_url,
                 is_asked=is_asked,
             )
             for stage in stages
@@ -391,33 +394,4 @@ def _plain_judge(name: str, model: str | None, base_url: str | None, *, is_asked
             "Monitor(executor='sqlite:///runs.db'), then run "
             "ragaliq evaluate sqlite:///runs.db --pending"
         )
-    if name.startswith("entailment:"):
-        if base_url is not None:
-            raise ConfigurationError("--base-url goes with --judge openai")
-        named: LLMJudge = entailment_judge().named(name, path=model)
-        return named
-    if name not in _NAMES:
-        raise ConfigurationError(
-            f"no judge {shown_name(name)}{did_you_mean(name, _NAMES)}; use {', '.join(_NAMES)}, "
-            "entailment:NAME, or a cascade such as 'local>claude'"
-        )
-    if name == "openai":
-        if model is None or base_url is None:
-            raise ConfigurationError("--judge openai needs --model and --base-url")
-        from ragaliq.judges.openai_compatible import OpenAICompatibleJudge
-
-        return OpenAICompatibleJudge(base_url=base_url, model=model)
-    if base_url is not None:
-        raise ConfigurationError("--base-url goes with --judge openai")
-    if name == "entailment":
-        if model is None:
-            raise ConfigurationError("--judge entailment needs --model: a folder or an .onnx file")
-        own: LLMJudge = entailment_judge()(model)
-        return own
-    if name == "local" and model is not None:
-        raise ConfigurationError("--model goes with --judge claude, openai or entailment")
-    if name == "claude" and not is_asked:
-        from ragaliq.judges.claude import DEFAULT_JUDGE_MODEL, ClaudeJudge
-
-        return ClaudeJudge(model or DEFAULT_JUDGE_MODEL, api_key="not-needed")
-    return named_judges(name, model=model)[0]
+    return named_judge(name, model=model, base_url=base_url, is_asked=is_asked)

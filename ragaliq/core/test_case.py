@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from uuid import uuid4
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -17,6 +18,7 @@ from pydantic import (
 from pydantic_core import CoreSchema, core_schema
 
 from ragaliq.core.citations import Citation
+from ragaliq.core.thoughts import without_thoughts
 
 FIELDS: dict[str, tuple[str, ...]] = {
     "id": ("id", "case_id", "example_id", "sample_id"),
@@ -143,8 +145,7 @@ class CaseSources(BaseModel):
         question: Such as `input.messages`; empty where a caller gave it.
         context: `prompt` where the text stands in the prompt of the model that answered; else the
             step it was taken from: `given`, `retriever`, `tool`, `step`, `output`, `messages`,
-            `prompt_variable`; `reply` where the model's provider searched; `application` where that
-            said so itself.
+            `prompt_variable`; `application` where that said so itself.
         answer: Such as `output.answer`.
         no_context: Why nothing is known to have been retrieved and shown: `nothing_retrieved`,
             `nothing_found`, `not_in_prompt`
@@ -171,7 +172,8 @@ class RAGTestCase(BaseModel):
         name: Shown to people; may be empty.
         query: The user's question.
         context: Retrieved chunks in rank order, as strings or as `ContextChunk`.
-        response: The application's answer.
+        response: The application's answer. What a reasoning model thought first is cut out of it;
+            thoughts without an end are no answer.
         prompt_context: All else that the answering model was shown, as one text: instructions,
             prompt variables, and the chunks in their places. Claims that no chunk supports are
             checked against it; it is no chunk for metrics of context quality.
@@ -196,7 +198,7 @@ class RAGTestCase(BaseModel):
     name: str = ""
     query: _Text
     context: list[_Chunk] = Field(default_factory=list)
-    response: _Text
+    response: Annotated[_Text, AfterValidator(without_thoughts)]
     prompt_context: _Text = ""
     history: list[Turn] = Field(default_factory=list)
     citations: list[Citation] = Field(default_factory=list)

@@ -17,11 +17,12 @@ from __future__ import annotations
 
 import re
 
+_CODE = r"^[^\S\n]*+(?P<fence>```|~~~).*?(?:^[^\S\n]*+(?P=fence)|\Z)"
 _NAME = r"(?:[a-z]{1,12}:)?(?:think(?:ing)?|thoughts?|reason(?:ing)?)"
 # A fence is matched first and kept: an answer about prompts may show such tags in a block of code.
 # Thoughts without an end reach to the end of the text, so that nothing is read twice.
 _THOUGHTS = re.compile(
-    rf"""(?P<code>^[^\S\n]*+(?P<fence>```|~~~).*?(?:^[^\S\n]*+(?P=fence)|\Z))
+    rf"""(?P<code>{_CODE})
     | (?:^|(?<=[>\]▷}}]))[^\S\n]*+(?:
         <(?P<tag>{_NAME})>.*?(?:</(?P=tag)>|\Z)
       | \[(?P<bracket>{_NAME})\].*?(?:\[/(?P=bracket)\]|\Z)
@@ -34,7 +35,8 @@ _THOUGHTS = re.compile(
 )
 # Chat templates often write the opening tag themselves, so that the reply holds only the end.
 _LONE_END = re.compile(
-    rf"(?:</{_NAME}>|\[/{_NAME}\]|◁/{_NAME}▷|<\|end_(?:of_)?{_NAME}\|>)(?!`)", re.IGNORECASE
+    rf"{_CODE}|(?<!`)(?P<end></{_NAME}>|\[/{_NAME}\]|◁/{_NAME}▷|<\|end_(?:of_)?{_NAME}\|>)(?!`)",
+    re.DOTALL | re.IGNORECASE | re.MULTILINE,
 )
 _STARTS_JSON = re.compile(r"\s*+(?:```\w{0,10}\s*+)?[\[{\"]\s*+[\[{\"\]}\w-]")
 _CHANNEL = "<|channel|>"
@@ -57,7 +59,7 @@ def without_thoughts(text: str) -> str:
         return "".join(_SAID.findall(text)).strip()
     said = _THOUGHTS.sub(_kept, text)
     if not _STARTS_JSON.match(said):
-        ends = [end.end() for end in _LONE_END.finditer(said) if said[end.start() - 1 : 1] != "`"]
+        ends = [match.end() for match in _LONE_END.finditer(said) if match["end"]]
         said = said[ends[-1] :] if ends else said
     return text if len(said) == len(text) else said.strip()
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 import json
+import logging
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -22,16 +23,14 @@ from ragaliq.datasets.rows import Format, Row, fault, rows_of
 from ragaliq.errors import ConfigurationError, DatasetError, RowError
 from ragaliq.records.results_file import HEADER
 
+logger = logging.getLogger(__name__)
+
 # Fields, by the names that the usual tools give them (`FIELDS`).
 
 # LangSmith exports an example as nested inputs and outputs, in tables as texts of JSON.
 _EXPECTED = ("reference_outputs", "reference_output", "reference", "expected_output")
 _NESTED = ("inputs", "outputs", "input", "output", *_EXPECTED)
 _FIELD_OF = {alias: field for field, aliases in FIELDS.items() for alias in aliases}
-
-
-CASE_NEEDS = ("query", "response")
-"""The fields that every row of a file of cases has."""
 
 
 def require_known(fields: Mapping[str, str], *, argument: str = "fields") -> None:
@@ -184,6 +183,26 @@ def as_chunks(value: Any, *, where: str) -> list[str | ContextChunk]:
     return chunks
 
 
+def split_cell(cell: str, separator: str) -> list[str] | None:
+    """The chunks of a cell that holds several as plain text; None for a list or object in JSON."""
+    if _json_in(cell) is not None:
+        return None
+    inside = cell.strip()
+    if inside.startswith("[") and inside.endswith("]"):
+        inside = inside[1:-1]
+    return [part.strip() for part in inside.split(separator) if part.strip()]
+
+
+def _seems_several(cell: object) -> str:
+    """The separator of a cell that looks like several chunks; empty for any other."""
+    if not isinstance(cell, str) or "\n" in cell or _json_in(cell) is not None:
+        return ""
+    inside = cell.strip()
+    is_list = inside.startswith("[") and inside.endswith("]")
+    separators = "|," if is_list else "|"
+    return next((sign for sign in separators if len(split_cell(cell, sign) or ()) > 1), "")
+
+
 def as_turns(value: Any, *, where: str) -> list[Turn]:
     """The conversation before the question, from messages with a role, a text and maybe chunks."""
     turns: list[Turn] = []
@@ -259,7 +278,7 @@ _MAX_ID = 128
 
 
 def case_of(
-    row: Row, own_names: Mapping[str, str], *, needed: Sequence[str] = CASE_NEEDS
+    row: Row, own_names: Mapping[str, str], *, split_context: str | None = None
 ) -> RAGTestCase:
     """Make a case of a row. What belongs to no field goes into the case's metadata.
 
@@ -268,9 +287,11 @@ def case_of(
     """
     found, rest = _fields_of(row, own_names)
     where = row.where
-    if not found.keys() >= set(needed):
-        raise _missing(row, found, own_names, needed)
+    if not {"query", "response"} <= found.keys():
+        raise _missing(row, found, own_names)
     values = {field: value for field, value in found.items() if value is not None}
+    if split_context is not None and isinstance(cell := values.get("context"), str):
+        values["context"] = split_cell(cell, split_context) or cell
     facts = _texts(values, "expected_facts", where)
     expected = values.get("expected_answer")
     # A list of reference answers is a list of what the answer should hold.
@@ -314,13 +335,10 @@ def case_of(
         raise fault(where, f"{place}: {problem['msg']}") from None
 
 
-def _missing(
-    row: Row, found: Mapping[str, Any], own_names: Mapping[str, str], needed: Sequence[str]
-) -> RowError:
+def _missing(row: Row, found: Mapping[str, Any], own_names: Mapping[str, str]) -> RowError:
     """All that a row lacks, with the options that would say where it is."""
     names = [path[:_NAME] for path, _, _ in _values(row.data)]
-    wanted = [*needed, "context"] if "response" in needed else needed
-    lacking = [field for field in wanted if field not in found]
+    lacking = [field for field in ("query", "response", "context") if field not in found]
     *some, last = (f"no {field}" for field in lacking)
     problem = f"{', '.join(some)} and {last} were found" if some else f"{last} was found"
     # A table without a header would be quoted here: names are shown where some are known.
@@ -377,14 +395,15 @@ class CaseReader:
         fields: Mapping[str, str],
         on_error: OnError,
         encoding: str | None = None,
-        needed: Sequence[str] = CASE_NEEDS,
+        split_context: str | None = None,
     ) -> None:
         self.path = path
+        self._split_context = split_context
         self.skipped = 0
         self.skipped_rows: list[SkippedRow] = []
         self.columns: dict[str, None] = {}
         self.row = 0
-        self._format, self._encoding, self._needed = file_format, encoding, needed
+        self._format, self._encoding = file_format, encoding
         self._fields = dict(fields)
         self._on_error = on_error
 
@@ -392,7 +411,7 @@ class CaseReader:
         self.skipped, self.skipped_rows, self.columns = 0, [], {}
         seen: dict[bytes, str] = {}
         unseen = set(self._fields.values())
-        is_empty, is_begun = True, False
+        is_empty, is_begun, is_noted = True, False, self._split_context is not None
         for row in rows_of(self.path, self._format, encoding=self._encoding):
             is_empty = False
             try:
@@ -404,7 +423,8 @@ class CaseReader:
                 if row.data.keys() - self.columns.keys() and len(self.columns) < _REMEMBERED:
                     names = (str(name)[:_NAME] for name in row.data)
                     self.columns.update(dict.fromkeys(itertools.islice(names, _REMEMBERED)))
-                case = case_of(row, self._fields, needed=self._needed)
+                case = case_of(row, self._fields, split_context=self._split_context)
+                is_noted = is_noted or self._noted(case, row)
                 require_new(case.id, row.where, seen)
                 self.row = row.number
             except RowError as error:
@@ -435,6 +455,17 @@ class CaseReader:
         shown = ", ".join(repr(name) for name in list(self.columns)[:_SHOWN])
         more = len(self.columns) - _SHOWN
         return f"{shown} and {more} more" if more > 0 else shown
+
+    def _noted(self, case: RAGTestCase, row: Row) -> bool:
+        """Warn of a context that is one chunk and looks like several in one cell."""
+        separator = _seems_several(case.context[0]) if len(case.context) == 1 else ""
+        if separator:
+            logger.warning(
+                "%s, %s: the context is one chunk, and looks like several in one cell; if so, add "
+                "--split-context '%s' (in Python split_context=)",
+                *(self.path, row.where, separator),
+            )
+        return bool(separator)
 
     def _bad(self, error: RowError, *, is_first: bool) -> None:
         """Raise what is wrong with a part of the file, or count it."""

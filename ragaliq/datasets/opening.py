@@ -35,6 +35,7 @@ def read_cases(
     fields: Mapping[str, str] | None = None,
     on_error: OnError = "raise",
     encoding: str | None = None,
+    split_context: str | None = None,
     mapping: str | Path | None = None,
     resolve: TextFetcher | None = None,
 ) -> CaseReader:
@@ -59,6 +60,8 @@ def read_cases(
             span that holds it.
         on_error: `raise` stops at the first bad row; `skip` skips and counts it.
         encoding: Of a file that is text; by default UTF-8.
+        split_context: What stands between the chunks of a cell that holds several as plain text,
+            such as `|`; lists as JSON need nothing.
         mapping: A TOML file that says what an application's own spans are; for traces only.
         resolve: Gives the texts of documents that spans name by their ids only, as a dictionary;
             for traces only.
@@ -79,6 +82,8 @@ def read_cases(
         raise ConfigurationError(f"on_error must be 'raise' or 'skip', got {on_error!r}")
     rules = read_mapping(Path(mapping)) if mapping is not None else ()
     require_text_fetcher(resolve, "read_cases")
+    if split_context == "":
+        raise ConfigurationError("split_context (--split-context) must not be empty")
     backends = [each for each in (path, *more) if is_backend(each)]
     if backends:
         if more:
@@ -110,7 +115,14 @@ def read_cases(
             raise ConfigurationError(f"{each}: {option} is for traces; there are no spans in it")
         known = file_format or format_of(each)
         readers.append(
-            CaseReader(each, file_format=known, fields=fields, on_error=on_error, encoding=encoding)
+            CaseReader(
+                each,
+                file_format=known,
+                fields=fields,
+                on_error=on_error,
+                encoding=encoding,
+                split_context=split_context,
+            )
         )
     return _Several(readers) if more else readers[0]
 
@@ -143,33 +155,6 @@ class _Several(CaseReader):
                 SkippedRow(f"{file}, {row.where}", row.problem) for row in reader.skipped_rows
             ]
             self.columns |= reader.columns
-
-
-def read_questions(
-    path: str | Path, *, fields: Mapping[str, str] | None = None, encoding: str | None = None
-) -> CaseReader:
-    """Read questions from a file of the forms that `read_cases` knows: cases without answers.
-
-    Args:
-        path: The file.
-        fields: See `read_cases`.
-        encoding: See `read_cases`.
-
-    Raises:
-        ConfigurationError: `fields` is wrong.
-        DatasetError: The file is missing or of no known format; while iterating also for a bad row.
-    """
-    require_known(fields or {})
-    file = Path(path)
-    require_file(file)
-    return CaseReader(
-        file,
-        file_format=format_of(file),
-        fields=fields or {},
-        on_error="raise",
-        encoding=encoding,
-        needed=("query",),
-    )
 
 
 def standard_input(folder: str) -> Path:

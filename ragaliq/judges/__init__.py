@@ -17,7 +17,7 @@ from ragaliq.judges.base import (
 
 if TYPE_CHECKING:
     from ragaliq.judges.cascade import CascadeJudge, StageAgreement
-    from ragaliq.judges.chat_model import ChatModelJudge
+    from ragaliq.judges.chat_model import ChatModelJudge, ModelReply
     from ragaliq.judges.claude import DEFAULT_JUDGE_MODEL, ClaudeJudge
     from ragaliq.judges.local import LocalJudge
     from ragaliq.judges.openai_compatible import OpenAICompatibleJudge
@@ -34,6 +34,7 @@ __all__ = [
     "JudgeResult",
     "LLMJudge",
     "LocalJudge",
+    "ModelReply",
     "OpenAICompatibleJudge",
     "StageAgreement",
     "VerdictsResult",
@@ -47,6 +48,7 @@ _LAZY = {
     "ChatModelJudge": "ragaliq.judges.chat_model",
     "ClaudeJudge": "ragaliq.judges.claude",
     "LocalJudge": "ragaliq.judges.local",
+    "ModelReply": "ragaliq.judges.chat_model",
     "OpenAICompatibleJudge": "ragaliq.judges.openai_compatible",
     "StageAgreement": "ragaliq.judges.cascade",
     "parse_json_reply": "ragaliq.judges.parsing",

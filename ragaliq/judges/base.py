@@ -137,6 +137,7 @@ class LLMJudge(ABC):
         sure_from: Confidence, 0 to 1, from which on the judge's verdicts are seldom wrong; a claim
             below is worth a second look (`ClaimDetail.is_unsure`).
         default_metrics: What is measured with this judge by default.
+        costs_money: Whether somebody is paid for its replies.
     """
 
     name: str = "judge"
@@ -145,6 +146,7 @@ class LLMJudge(ABC):
     kind: str = "llm"
     sure_from: float = 0.8
     default_metrics: tuple[str, ...] = ("faithfulness", "relevance")
+    costs_money: bool = False
     max_context_chars: int | None = None
     max_answer_chars: int | None = None
 

@@ -71,7 +71,7 @@ class CalibratedJudge(BatchingJudge):
             )
         self.judge, self.curve = judge, calibration
         self.name, self.model, self.kind = judge.name, judge.model, judge.kind
-        self.calibration = calibration.id
+        self.calibration, self.costs_money = calibration.id, judge.costs_money
         self.max_context_chars = judge.max_context_chars
         self.max_answer_chars = judge.max_answer_chars
         self.max_claims = judge.max_claims

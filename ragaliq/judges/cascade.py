@@ -119,6 +119,7 @@ class CascadeJudge(BatchingJudge):
         self.name = ">".join(self._names)
         self.model = last.model if isinstance(last.model, str) else None
         self.kind = last.kind
+        self.costs_money = any(each.costs_money is True for each in self.stages)
         self.default_metrics = last.default_metrics
         self.calibration = identity_of(self.first).calibration
         limits = (limit_of(each.max_context_chars) for each in (self.first, self.second))

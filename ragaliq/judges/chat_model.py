@@ -3,30 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
 from ragaliq.core.results import JudgeUsage
-from ragaliq.errors import JudgeAPIError, JudgeError, JudgeTimeoutError
+from ragaliq.errors import (
+    JudgeAPIError,
+    JudgeError,
+    JudgeRefusalError,
+    JudgeResponseError,
+    JudgeTimeoutError,
+)
+from ragaliq.judges.clients import refused_request, unlogged
 from ragaliq.judges.prompted import PromptedJudge
+from ragaliq.judges.vendors import error_in, stop_of, usage_of
 
 if TYPE_CHECKING:
     from ragaliq.judges.prompting import PromptSource, RenderedPrompt
 
-Complete = Callable[[str, str], Awaitable[tuple[str, JudgeUsage]]]
-"""Takes the system's and the user's message; gives the reply and its tokens."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelReply:
+    """A reply as a framework's client hands it over.
+
+    Attributes:
+        text: The model's text, without thoughts that came apart from it.
+        usage: Its tokens, in the words of any vendor; or the reply that holds them. What it does
+            not say is unknown, never zero.
+        details: Where the client says why the model stopped and whether it refused, in the words
+            of any vendor.
+    """
+
+    text: str
+    usage: object = None
+    details: object = None
+
+
+Complete = Callable[[str, str], Awaitable[ModelReply | tuple[str, JudgeUsage]]]
+"""Takes the system's and the user's message; gives the reply, or its text and tokens."""
 
 
 class ChatModelJudge(PromptedJudge):
     """Asks a model through a function, such as a framework's client for it.
 
-        async def complete(system: str, user: str) -> tuple[str, JudgeUsage]: ...
+        async def complete(system: str, user: str) -> ModelReply: ...
 
         judge = ChatModelJudge(complete, model="my-model")
 
-    The prompt describes the form of the reply, and replies are read tolerantly: no model is held
-    to a schema here. Retries and timeouts are the client's own.
+    The prompt describes the form of the reply; no model is held to a schema here. Retries and
+    timeouts are the client's own.
 
     Args:
         complete: Sends one request. It may be called from several threads and event loops.
@@ -54,18 +81,48 @@ class ChatModelJudge(PromptedJudge):
 
         Raises:
             JudgeTimeoutError: The client gave up waiting.
+            JudgeRefusalError: The model declined, or a content filter withheld its reply.
+            JudgeResponseError: The reply is cut off.
             JudgeAPIError: The client failed in another way.
         """
         failure: JudgeError
         try:
-            text, usage = await self._complete(prompt.system, self.worded(prompt, reply))
+            with unlogged():
+                given = await self._complete(prompt.system, self.worded(prompt, reply))
         except JudgeError:
             raise
-        except TimeoutError:
-            failure = JudgeTimeoutError(f"{self.model} did not reply in time")
         except Exception as error:  # noqa: BLE001 - a client may raise anything
-            failure = JudgeAPIError(f"{self.model} could not be asked: {type(error).__name__}")
+            failure = self._failure(error)
         else:
-            return text, self.priced(usage)
+            return self._read(given)
         # Outside the handlers: a client's message may quote what it sent.
         raise failure
+
+    def _failure(self, error: Exception) -> JudgeError:
+        kind = type(error).__name__
+        if isinstance(error, TimeoutError) or "Timeout" in kind:
+            return JudgeTimeoutError(f"{self.model} did not reply in time")
+        # The SDKs of OpenAI and Anthropic, which most clients are made of, name both alike.
+        status = getattr(error, "status_code", None)
+        if isinstance(status, int) and (said := error_in(getattr(error, "body", None), status)):
+            return refused_request(said, service="the model's API", model=str(self.model))
+        return JudgeAPIError(f"{self.model} could not be asked: {kind}")
+
+    def _read(self, given: ModelReply | tuple[str, JudgeUsage]) -> tuple[str, JudgeUsage]:
+        if not isinstance(given, ModelReply):
+            text, usage = given
+            return text, self.priced(usage)
+        usage, stop = self.priced(usage_of(given.usage)), stop_of(given.details)
+        if stop == "refused":
+            raise JudgeRefusalError(f"{self.model} declined to answer", usage=usage)
+        if stop == "filtered":
+            raise JudgeRefusalError(
+                f"a content filter withheld the reply of {self.model}", usage=usage
+            )
+        if stop == "cut_off":
+            raise JudgeResponseError(
+                f"the reply of {self.model} was cut off; raise the model's limit of tokens, or use "
+                "fewer or shorter chunks",
+                usage=usage,
+            )
+        return given.text, usage

@@ -73,6 +73,7 @@ class PromptedJudge(BatchingJudge):
 
     # A language model's confidence orders claims well and is high for most of them.
     sure_from = 0.9
+    costs_money = True
     provider: str | None = None
     caches_context: bool = False
     keeps_form: bool = True

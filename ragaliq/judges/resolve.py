@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from ragaliq.core.checks import did_you_mean
 from ragaliq.errors import ConfigurationError
 from ragaliq.judges.base import LLMJudge
+from ragaliq.judges.clients import looks_like_key
 
 if TYPE_CHECKING:
     from ragaliq.judges.calibration import Calibration
@@ -28,15 +30,17 @@ def resolve_judge(
     """The judge that `judge` names.
 
     Args:
-        judge: `local`, `claude`, a cascade of them such as `local>claude`
-            (`cascade` for short), or a judge, which is returned as it is.
-        model: Claude's model; by default the one named in `DEFAULT_JUDGE_MODEL`.
+        judge: `local`, `claude`, `claude:MODEL`, `openai:MODEL`, `entailment:NAME`, a cascade of
+            them such as `local>openai:gpt-5-mini` (`cascade` for `local>claude`), or a judge,
+            which is returned as it is.
+        model: The model of `claude` or `openai`, where its name has none; Claude's is by default
+            the one named in `DEFAULT_JUDGE_MODEL`.
         calibration: What makes the judge's confidence a probability, or the file it is in; of a
             cascade that is named, the first judge's.
 
     Raises:
-        ConfigurationError: No such judge, Claude without credentials, or a calibration that was
-            made for another judge.
+        ConfigurationError: No such judge, no credentials for it, or a calibration that was made
+            for another judge.
     """
     return assembled(named_judges(judge, model=model), calibration)
 
@@ -49,28 +53,69 @@ def named_judges(judge: JudgeSpec | str, *, model: str | None = None) -> list[LL
     """
     if isinstance(judge, LLMJudge):
         return [judge]
-    judges: list[LLMJudge] = []
-    for name in stage_names(judge) if isinstance(judge, str) else [judge]:
-        if name == "local":
-            from ragaliq.judges.local import LocalJudge
+    if not isinstance(judge, str):
+        raise ConfigurationError(f"no judge {type(judge).__name__}; {_NAMES_ADVICE}")
+    # A model is for the judge that has one.
+    return [
+        named_judge(name, model=model if name in ("claude", "openai") else None)
+        for name in stage_names(judge)
+    ]
 
-            judges.append(LocalJudge())
-        elif name == "claude":
-            from ragaliq.judges.claude import DEFAULT_JUDGE_MODEL, ClaudeJudge
 
-            judges.append(ClaudeJudge(model or DEFAULT_JUDGE_MODEL))
-        elif isinstance(name, str) and name.startswith("entailment:"):
-            judges.append(entailment_judge().named(name))
-        else:
-            what = type(name).__name__
-            if isinstance(name, str):
-                what = f"{shown_name(name)}{did_you_mean(name, ('local', 'claude'))}"
-            raise ConfigurationError(
-                f"no judge {what}; use 'local', 'claude', 'entailment:NAME', 'local>claude', or in "
-                "Python a judge: OpenAICompatibleJudge(...), EntailmentJudge(...) or your own "
-                "LLMJudge"
-            )
-    return judges
+_NAMES_ADVICE = (
+    "use local, claude, claude:MODEL, openai:MODEL, entailment:NAME, a cascade such as "
+    "'local>openai:MODEL', or in Python a judge: OpenAICompatibleJudge(...), EntailmentJudge(...), "
+    "your own LLMJudge"
+)
+
+
+def named_judge(
+    name: str, *, model: str | None = None, base_url: str | None = None, is_asked: bool = True
+) -> LLMJudge:
+    """The judge with this name; `openai:gpt-5-mini` is `openai` with that model.
+
+    Args:
+        name: `local`, `claude`, `openai` or `entailment`, with or without a model.
+        model: The model, where the name has none.
+        base_url: The address of the chat-completions server; by default OPENAI_BASE_URL or OpenAI.
+        is_asked: Whether anything is sent to it; otherwise it needs no key.
+
+    Raises:
+        ConfigurationError: No such judge, two models, or a setting that belongs to another judge.
+    """
+    kind, _, named = name.partition(":")
+    if named and model is not None and kind in ("claude", "openai"):
+        raise ConfigurationError(
+            f"two models for one judge: {shown_name(name)} and {shown_name(model)}"
+        )
+    if base_url is not None and kind != "openai":
+        raise ConfigurationError("an address (--base-url) goes with judge openai")
+    if kind == "entailment" and named:
+        small: LLMJudge = entailment_judge().named(name, path=model)
+        return small
+    if name == "entailment" and model is not None:
+        own: LLMJudge = entailment_judge()(model)
+        return own
+    model, key = named or model, None if is_asked else "not-needed"
+    if kind == "claude":
+        from ragaliq.judges.claude import DEFAULT_JUDGE_MODEL, ClaudeJudge
+
+        return ClaudeJudge(model or DEFAULT_JUDGE_MODEL, api_key=key)
+    if kind == "openai" and model is not None:
+        from ragaliq.judges.openai_compatible import OpenAICompatibleJudge
+
+        return OpenAICompatibleJudge(model=model, base_url=base_url, api_key=key)
+    if kind in ("openai", "entailment"):
+        what = "a model" if kind == "openai" else "a model's folder or .onnx file, or a name"
+        raise ConfigurationError(f"judge {kind} needs {what}: {kind}:..., or --model")
+    if name == "local" and model is None:
+        from ragaliq.judges.local import LocalJudge
+
+        return LocalJudge()
+    if name == "local":
+        raise ConfigurationError("--model goes with judge claude, openai or entailment")
+    hint = did_you_mean(name, ("local", "claude", "openai", "entailment"))
+    raise ConfigurationError(f"no judge {shown_name(name)}{hint}; {_NAMES_ADVICE}")
 
 
 ENV_MODELS = "RAGALIQ_MODELS"
@@ -112,10 +157,10 @@ def stage_names(spec: str) -> list[str]:
     return names
 
 
-_LONGEST_SHOWN = 40  # characters; keys are longer
+_LONGEST_SHOWN = 60  # characters; a name is shorter
 
 
 def shown_name(spec: str) -> str:
     """What was given as a judge's name, for messages; a key in its place is not repeated."""
-    is_key = len(spec) > _LONGEST_SHOWN or spec.startswith("sk-")
+    is_key = len(spec) > _LONGEST_SHOWN or any(map(looks_like_key, re.split("[:>]", spec)))
     return f"of {len(spec)} characters, which may be a key" if is_key else repr(spec)

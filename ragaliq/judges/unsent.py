@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from ragaliq.core.files import file_errors, owner_only
 from ragaliq.core.results import JudgeUsage
@@ -116,10 +117,16 @@ class _ReplyLine(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
 
     id: str
-    text: str = ""
+    text: str | None = None
     usage: JudgeUsage = Field(default=JudgeUsage(requests=1, cost_usd=None))
     refused: bool = False
     cut_off: bool = False
+
+    @model_validator(mode="after")
+    def _has_a_text(self) -> Self:
+        if self.text is None and not self.refused and not self.cut_off:
+            raise ValueError("no text")
+        return self
 
 
 def reads_replies(judge: LLMJudge, path: Path) -> LLMJudge:
@@ -149,7 +156,7 @@ def reads_replies(judge: LLMJudge, path: Path) -> LLMJudge:
             raise JudgeRefusalError(f"{asked.model} declined to answer", usage=usage)
         if line.cut_off:
             raise JudgeResponseError("the reply was cut off", usage=usage)
-        return line.text, usage
+        return line.text or "", usage
 
     reader = asked.answered_by(find)
     return CalibratedJudge(reader, judge.curve) if isinstance(judge, CalibratedJudge) else reader
@@ -179,7 +186,8 @@ def _read_replies(path: Path) -> dict[str, _ReplyLine]:
             reply = _ReplyLine.model_validate_json(line)
         except ValidationError:
             raise DatasetError(
-                f"{path}, line {number} is not a reply: it needs an id and a text"
+                f"{path}, line {number} is not a reply: it needs an id and a text, the model's "
+                'whole reply ({"id": "...", "text": "..."}), or "refused": true or "cut_off": true'
             ) from None
         if replies.setdefault(reply.id, reply) != reply:
             raise DatasetError(f"{path}, line {number}: a second, other reply to one request")

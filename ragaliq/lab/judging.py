@@ -40,6 +40,7 @@ class JudgedClaim(BaseModel):
         support: How far the judge's confidence speaks for the claim, 0 to 1; None when it failed.
         failure: `judge_refused`, `judge_timeout` or `judge_error`; None otherwise.
         error_type: The class of that error.
+        error: Its message, which names the cause and the next step.
         seconds: What the decision took.
         usage: What it cost.
     """
@@ -55,6 +56,7 @@ class JudgedClaim(BaseModel):
     support: float | None = Field(default=None, ge=0.0, le=1.0)
     failure: str | None = None
     error_type: str | None = None
+    error: str | None = None
     seconds: float = Field(ge=0.0)
     usage: JudgeUsage = JudgeUsage()
 
@@ -151,6 +153,7 @@ def _judged(claim: LabelledClaim, result: EvaluationResult) -> JudgedClaim:
         support=result.score,
         failure=failure,
         error_type=result.error_type,
+        error=result.error,
         seconds=result.duration or 0.0,
         usage=result.usage,
     )

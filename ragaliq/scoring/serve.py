@@ -19,15 +19,8 @@ from ragaliq._version import __version__
 from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.evaluators.case import evaluate_case
-from ragaliq.evaluators.registry import resolve_evaluators
 from ragaliq.judges.base import LLMJudge
-from ragaliq.scoring.execution import (
-    LOWEST_PRIORITY,
-    Channel,
-    Message,
-    read_evaluator,
-    read_judge,
-)
+from ragaliq.scoring.execution import LOWEST_PRIORITY, Channel, Message, read_plan
 
 _LONGEST_WAIT = 0.05  # seconds a reply waits for others
 _CLAIMS_AT_ONCE = 100
@@ -56,10 +49,8 @@ async def _serve(channel: Channel) -> None:
     if plan is None:
         return
     os.nice(plan["niceness"])
-    judge = read_judge(plan)
-    evaluators: dict[str, Evaluator] = {}
-    # Loads what loads on first use.
-    await evaluate_case(_FIRST_CASE, resolve_evaluators(None, judge=judge), judge)
+    judge, evaluators = read_plan(plan)
+    await evaluate_case(_FIRST_CASE, [*evaluators.values()], judge)  # loads what loads on first use
     if plan["niceness"] == LOWEST_PRIORITY and hasattr(os, "SCHED_IDLE"):  # Linux
         # Of any niceness, this process would keep a processor to the end of its time slice, some
         # milliseconds, while the application waits for one.
@@ -88,8 +79,6 @@ async def _serve(channel: Channel) -> None:
             asyncio.get_running_loop().call_later(_LONGEST_WAIT, send)
 
     while (job := await channel.receive()) is not None:
-        for number, written in job["described"].items():
-            evaluators[number] = read_evaluator(written)
         answer = asyncio.create_task(_answer(job, evaluators, judge))
         answering.add(answer)
         answer.add_done_callback(answered)
@@ -99,7 +88,7 @@ async def _answer(job: Message, evaluators: dict[str, Evaluator], judge: LLMJudg
     try:
         results = await evaluate_case(
             RAGTestCase.model_validate(job["case"]),
-            [evaluators[number] for number in job["evaluators"]],
+            [evaluators[name] for name in job["evaluators"]],
             judge,
             deadline=job["deadline"],
         )

@@ -48,7 +48,7 @@ def test_the_environments_judge_is_asked_and_named_before_and_after(ragaliq, wri
 def test_a_wrong_judge_in_the_environment_is_refused_by_name(ragaliq, write_cases, command):
     done = ragaliq(command, write_cases(CASE), RAGALIQ_JUDGE="bogus", code=2)
 
-    assert "RAGALIQ_JUDGE: no judge 'bogus'; use local, claude, openai, entailment" in (done.stderr)
+    assert "RAGALIQ_JUDGE: no judge 'bogus'; use local, claude, claude:MODEL" in done.stderr
 
 
 def test_options_win_over_the_environment(ragaliq, write_cases):

@@ -138,7 +138,7 @@ def test_annotations_picked_at_random_make_quality_as_people_would_judge_it(raga
     _, err = ragaliq("label", address, "-o", "live.labels.jsonl", "--at-random")
     phoenix.stop()
     out, err = ragaliq("quality", "live.db")
-    assert "from 30 judged answers and 12 labels" in out
+    assert "from 30 judged answers, 12 of them labelled" in out
     labels = read_labels("live.labels.jsonl")
     assert {labels.chance(each) for each in labels.answers.values()} == {12 / 30}
     _, err = ragaliq("label", "sqlite:///live.db", code=2)

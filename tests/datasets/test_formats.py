@@ -124,3 +124,45 @@ def test_any_text_survives_csv(tmp_path, rows):
     assert [(case.query, case.response) for case in cases] == [
         (row["query"], row["response"]) for row in rows
     ]
+
+
+CELLS = {
+    "Refunds take five days.|They come in cash.": "|",
+    "[Refunds take five days., They come in cash.]": ",",
+    "Refunds take five days. | They come in cash. |": "|",
+}
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_chunks_in_one_cell_are_split_where_asked_and_else_noted(tmp_path, caplog, cell):
+    path = tmp_path / "answers.csv"
+    path.write_text(table([{"question": "q", "context": cell, "answer": "a"}] * 2))
+    separator = CELLS[cell]
+
+    assert [len(case.context) for case in read_cases(path)] == [1, 1]
+    (note,) = caplog.messages
+    assert f"--split-context '{separator}'" in note
+    assert "row 1" in note
+    assert "Refunds" not in note
+
+    caplog.clear()
+    for case in read_cases(path, split_context=separator):
+        assert case.context == ["Refunds take five days.", "They come in cash."]
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize(
+    ("cell", "chunks"),
+    [
+        ('["a|b", "c"]', ["a|b", "c"]),
+        ("One chunk, with a comma.", ["One chunk, with a comma."]),
+        ("| a | b |\n|---|---|\n| 1 | 2 |", ["| a | b |\n|---|---|\n| 1 | 2 |"]),
+        ("[see the note]", ["[see the note]"]),
+    ],
+)
+def test_a_list_as_json_a_text_and_a_table_are_not_noted(tmp_path, caplog, cell, chunks):
+    path = tmp_path / "answers.csv"
+    path.write_text(table([{"question": "q", "context": cell, "answer": "a"}]))
+    (case,) = read_cases(path)
+    assert case.context == chunks
+    assert caplog.messages == []

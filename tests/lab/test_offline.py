@@ -7,9 +7,11 @@ import pytest
 from loopback import ChatCompletionsServer, MessagesServer
 from ragaliq import ClaimVerdict, ConfigurationError, DatasetError, LocalJudge
 from ragaliq.datasets import read_labelled_claims
+from ragaliq.errors import JudgeError
 from ragaliq.judges import ClaudeJudge, OpenAICompatibleJudge
 from ragaliq.judges.unsent import RequestWriter, reads_replies
 from ragaliq.lab.bench import bench_of
+from ragaliq.lab.commands.judge import require_some_success
 from ragaliq.lab.judging import judge_claims
 from ragaliq.testing import ScriptedJudge
 
@@ -122,10 +124,21 @@ async def test_a_request_without_a_reply_is_a_failure_of_that_claim(labels, tmp_
     assert stand_in.fingerprint() == judge.fingerprint()
     judged = [each async for each in judge_claims(claims[:2], stand_in)]
     assert {each.failure for each in judged} == {"judge_error"}
+    with pytest.raises(
+        JudgeError, match=r"failed on all 2 claims .*holds no reply to this request"
+    ):
+        require_some_success(judged, labels)
 
 
 @pytest.mark.parametrize(
-    "lines", ['{"text": "no id"}', "no JSON", '{"id": "a", "text": "x"}\n{"id": "a", "text": "y"}']
+    "lines",
+    [
+        '{"text": "no id"}',
+        '{"id": "a", "output": "x"}',
+        '{"id": "a", "content": [{}]}',
+        "no JSON",
+        '{"id": "a", "text": "x"}\n{"id": "a", "text": "y"}',
+    ],
 )
 def test_a_file_that_holds_no_replies_is_refused_with_the_line(lines, tmp_path):
     path = tmp_path / "replies.jsonl"

@@ -6,10 +6,10 @@ import asyncio
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from langchain_core.messages import HumanMessage, SystemMessage
 
 from langchain_ragaliq.reading import READER
-from ragaliq import ChatModelJudge, JudgeSpec, JudgeUsage
+from ragaliq import ChatModelJudge, JudgeSpec, ModelReply
 
 
 def judge_of(judge: JudgeSpec | BaseChatModel | str | None) -> JudgeSpec | str | None:
@@ -17,12 +17,18 @@ def judge_of(judge: JudgeSpec | BaseChatModel | str | None) -> JudgeSpec | str |
     if not isinstance(judge, BaseChatModel):
         return judge
 
-    async def complete(system: str, user: str) -> tuple[str, JudgeUsage]:
+    async def complete(system: str, user: str) -> ModelReply:
         # Not `ainvoke`: asynchronous clients belong to the loop that they were first used in, and
         # a judge works in several.
         reply = await asyncio.to_thread(judge.invoke, [SystemMessage(system), HumanMessage(user)])
         found = READER.message(reply)
-        return found.text if found is not None else "", _usage(reply)
+        details = {**reply.additional_kwargs, **reply.response_metadata}
+        return ModelReply(
+            text=found.text if found is not None else "",
+            # The client's own figures where LangChain has none in its words.
+            usage=reply.usage_metadata or details,
+            details=details,
+        )
 
     name = getattr(judge, "model_name", None) or getattr(judge, "model", None)
     return ChatModelJudge(complete, model=str(name or type(judge).__name__))
@@ -31,13 +37,3 @@ def judge_of(judge: JudgeSpec | BaseChatModel | str | None) -> JudgeSpec | str |
 def with_judge(options: dict[str, Any]) -> dict[str, Any]:
     """Options of a monitor or a guard, in which the judge may be a chat model."""
     return {**options, "judge": judge_of(options["judge"])} if "judge" in options else options
-
-
-def _usage(reply: AIMessage) -> JudgeUsage:
-    spent = reply.usage_metadata
-    return JudgeUsage(
-        input_tokens=spent["input_tokens"] if spent else 0,
-        output_tokens=spent["output_tokens"] if spent else 0,
-        requests=1,
-        cost_usd=None,
-    )

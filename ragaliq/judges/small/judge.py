@@ -17,6 +17,7 @@ from ragaliq.errors import ConfigurationError, JudgeAPIError, JudgeError
 from ragaliq.judges.base import ClaimVerdict, VerdictsResult, digest_of
 from ragaliq.judges.language.sentences import split_sentences
 from ragaliq.judges.local.judge import WordingJudge
+from ragaliq.judges.resolve import shown_name
 from ragaliq.judges.small.loading import ModelChoice
 from ragaliq.judges.small.models import ClaimScorer, Pair, Support
 from ragaliq.judges.small.presets import PRESETS, Preset, other_kind
@@ -136,7 +137,7 @@ class EntailmentJudge(WordingJudge):
             if Path(name).exists() and not where and path is None:
                 return cls(name)
             kind = other_kind(name)
-            found = f"{name} {kind}" if kind else f"there is no small judge {name!r}"
+            found = f"{name} {kind}" if kind else f"there is no small judge {shown_name(name)}"
             raise ConfigurationError(f"{found}; use one of {', '.join(PRESETS)}, or a folder")
         return cls(name, path=where or path)
 

@@ -455,4 +455,5 @@ def require_some_success(judged: Sequence[JudgedClaim], data: Path) -> None:
     failed = {row.error_type for row in judged if row.failure is not None}
     if all(row.failure is not None for row in judged):
         kinds = ", ".join(sorted(str(kind) for kind in failed))
-        raise JudgeError(f"the judge failed on all {len(judged)} claims ({kinds})")
+        why = next((f": {row.error}" for row in judged if row.error), "")
+        raise JudgeError(f"the judge failed on all {len(judged)} claims ({kinds}){why}")

@@ -1,6 +1,7 @@
 """What crosses to the other process, written as JSON and read again."""
 
 import asyncio
+import json
 import socket
 
 import pytest
@@ -10,9 +11,10 @@ from hypothesis import strategies as st
 from ragaliq import (
     Fallback,
     HallucinationEvaluator,
+    LocalJudge,
     ScoringPolicy,
 )
-from ragaliq.scoring.execution import Channel, read_evaluator, write_evaluator
+from ragaliq.scoring.execution import Channel, read_plan, write_plan
 
 
 def test_an_evaluator_comes_back_as_it_was_with_a_policy_of_the_users_own():
@@ -20,7 +22,8 @@ def test_an_evaluator_comes_back_as_it_was_with_a_policy_of_the_users_own():
         update={"name": "mine", "no_claims": Fallback(score=0.3, passed=True)}
     )
     sent = HallucinationEvaluator(0.3, policy=policy, min_confidence=0.4, strategy="single_pass")
-    back = read_evaluator(write_evaluator(sent))
+    _, back = read_plan(json.loads(json.dumps(write_plan([sent], LocalJudge()))))
+    (back,) = back.values()
     assert (type(back), back.threshold, back.policy) == (HallucinationEvaluator, 0.3, policy)
     assert (back.min_confidence, back.strategy) == (0.4, "single_pass")
 

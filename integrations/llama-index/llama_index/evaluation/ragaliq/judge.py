@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from llama_index.core.llms import LLM
 
-from ragaliq import ChatModelJudge, JudgeSpec, JudgeUsage
+from ragaliq import ChatModelJudge, JudgeSpec, ModelReply
 
 __all__ = ["judge_of"]
 
@@ -18,7 +17,7 @@ def judge_of(judge: JudgeSpec | LLM | str | None) -> JudgeSpec | str | None:
     if not isinstance(judge, LLM):
         return judge
 
-    async def complete(system: str, user: str) -> tuple[str, JudgeUsage]:
+    async def complete(system: str, user: str) -> ModelReply:
         messages = [
             ChatMessage(role=MessageRole.SYSTEM, content=system),
             ChatMessage(role=MessageRole.USER, content=user),
@@ -26,22 +25,8 @@ def judge_of(judge: JudgeSpec | LLM | str | None) -> JudgeSpec | str | None:
         # Not `achat`: asynchronous clients belong to the loop that they were first used in, and
         # a judge works in several.
         reply = await asyncio.to_thread(judge.chat, messages)
-        return reply.message.content or "", _usage(reply.raw)
+        # The client's own counts where it does not hand over the reply itself.
+        usage = reply.additional_kwargs if reply.raw is None else reply.raw
+        return ModelReply(text=reply.message.content or "", usage=usage, details=reply.raw)
 
     return ChatModelJudge(complete, model=judge.metadata.model_name)
-
-
-def _usage(raw: Any) -> JudgeUsage:
-    """The tokens of a reply, as the providers' clients say them; zeros where they do not."""
-    spent = raw.get("usage") if isinstance(raw, dict) else getattr(raw, "usage", None)
-    fields = spent if isinstance(spent, dict) else getattr(spent, "__dict__", {})
-
-    def count(*names: str) -> int:
-        return next((n for name in names if isinstance(n := fields.get(name), int)), 0)
-
-    return JudgeUsage(
-        input_tokens=count("input_tokens", "prompt_tokens"),
-        output_tokens=count("output_tokens", "completion_tokens"),
-        requests=1,
-        cost_usd=None,
-    )

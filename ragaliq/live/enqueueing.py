@@ -1,68 +1,68 @@
-"""Runs that a monitor enqueues for workers elsewhere, which judge them."""
+"""Runs that are judged elsewhere: enqueued there in place of judged here."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from inspect import signature
 from itertools import count
 
 from ragaliq.core.complaints import Complaints
 from ragaliq.core.concurrency import pause_before_retry
+from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.run import RunInfo
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import ConfigurationError, JobRefusedError
+from ragaliq.live.stats import Tally
+from ragaliq.records.sinks import SinkSet
+from ragaliq.telemetry import names
+from ragaliq.telemetry.emit import Emitter
 from ragaliq.worker.executor import BrokerExecutor, JobExecutor
 from ragaliq.worker.message import JobMessage
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 10.0
 _THE_WORKERS = (
-    "judge calibration policy declines concurrency deadline niceness mode inline_timeout budget "
+    "judge calibration policy concurrency deadline niceness mode inline_timeout budget "
     "judge_limits breaker on_result sinks capture_content redact "
     "redact_for_judge"
 ).split()
 
 
 class Enqueueing:
-    """Enqueues a monitor's runs for workers elsewhere.
+    """What stands in the scorer's place where runs are judged elsewhere.
 
     Args:
-        executor: Takes the jobs, or its address.
+        target: Takes the jobs.
+        metrics: What the monitor measures; none for what the workers measure.
+        emitter: Counts failed attempts.
 
     Attributes:
-        executor: Where runs go, in a word.
-
-    Raises:
-        ConfigurationError: The address cannot be used.
+        executor: Where runs go.
+        metrics, emitter: See above.
+        judge, protection, sinks: Nothing: those are the workers'.
     """
 
-    def __init__(self, executor: JobExecutor | str) -> None:
-        self._target = executor_at(executor)
-        self.executor = self._target.name
+    restarts = 0
+    judge = protection = None
+
+    def __init__(self, target: JobExecutor, metrics: Sequence[Evaluator], emitter: Emitter) -> None:
+        self.executor = target.name
+        self.metrics, self.emitter, self.sinks = tuple(metrics), emitter, SinkSet(())
+        self._target = target
         self._complaints = Complaints(logging.getLogger(__name__))
 
-    async def publish(
-        self,
-        case: RAGTestCase,
-        run: RunInfo,
-        metrics: Sequence[str],
-        failed: Callable[[str], object],
-    ) -> None:
+    async def publish(self, case: RAGTestCase, run: RunInfo, tally: Tally) -> None:
         """Enqueue a run. While nothing is taken it is held and tried again, ever less often.
 
         The queue behind it fills meanwhile, and further runs are dropped there and counted.
 
-        Args:
-            case: The run's case.
-            run: Where it came from.
-            metrics: What is measured; empty for what the workers measure.
-            failed: Called with the class of each failed attempt.
-
         Raises:
             JobRefusedError: It never can be.
         """
-        largest = self._target.max_job_bytes
+        chosen, largest = run.metric_probabilities, self._target.max_job_bytes
+        known = [evaluator.name for evaluator in self.metrics]
+        metrics = [each for each in known if each in chosen or not chosen]
         # Before time is spent on writing it as JSON. Characters take up to four bytes here.
         if largest is not None and case.size > 4 * largest:
             raise JobRefusedError("too_large")
@@ -78,7 +78,9 @@ class Enqueueing:
                 await self._target.publish(message.job_id, body)
             except Exception as error:  # noqa: BLE001 - client libraries have errors of every class
                 self._complaints.add("jobs cannot be enqueued, waiting for the broker", error)
-                failed(type(error).__name__)
+                tally.publish_errors += 1
+                failure = {names.ERROR_TYPE: type(error).__name__}
+                self.emitter.metrics.record(names.METRIC_PUBLISH_ERRORS, 1, failure)
             else:
                 return
             pause = pause_before_retry(failures, first=_FIRST_PAUSE, longest=_LONGEST_PAUSE)
@@ -88,19 +90,21 @@ class Enqueueing:
         """Let go of the connection."""
         await self._target.aclose()
 
-    def after_fork(self) -> None:
-        """In a forked child: leave the parent's connection alone."""
+    def restart_after_fork(self) -> None:
+        """In a forked child: connections of its own."""
         self._target.after_fork()
 
 
-def executor_at(given: JobExecutor | str) -> JobExecutor:
-    """The executor that a monitor's `executor` is, or names by its address.
+def executor_at(given: object) -> JobExecutor | None:
+    """The executor that a monitor's `executor` names; None where the monitor judges itself.
 
     Raises:
         ConfigurationError: The address cannot be used.
     """
-    if not isinstance(given, str):
+    if isinstance(given, JobExecutor):
         return given
+    if not isinstance(given, str) or "://" not in given:
+        return None
     if given.startswith("sqlite:"):
         from ragaliq.worker.runs_file import RunsFile
 
