@@ -32,7 +32,7 @@ function number(value) {
 }
 
 function score(value) {
-  return value === null ? "–" : value.toFixed(3);
+  return value === null ? "–" : value.toFixed(2);
 }
 
 function moment(seconds) {

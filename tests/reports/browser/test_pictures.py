@@ -90,7 +90,7 @@ def test_the_notebook(tab, answers):
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_the_report(tab, museum, results_file, tmp_path, dark):
     page = tmp_path / "report.html"
-    write_report(results_file(museum(3000)), page, title="Museum guide, September")
+    write_report(results_file(museum(3000)), page, title="Museum guide, example data")
     name = "dark" if dark else "light"
     tab.shape(width=1200, height=960, dark=dark)
     tab.open(page)
