@@ -32,13 +32,10 @@ questions, answers or contexts.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ragaliq.core.results import JudgeUsage
-    from ragaliq.records.record import EvaluationRecord
+from ragaliq.core.results import JudgeUsage
 
 __all__ = [
     "BrokerUnavailableError",
@@ -151,6 +148,14 @@ class EvaluationTimeout(NotEvaluated):
     """The result is not there in time; the run is still scored and counted in the background."""
 
 
+class Undelivered(Protocol):
+    """A record that a sink did not store."""
+
+    @property
+    def evaluation_id(self) -> str:
+        """Names the evaluation."""
+
+
 class SinkError(RagaliqError):
     """A sink did not store records.
 
@@ -169,7 +174,7 @@ class SinkError(RagaliqError):
         kind: str = "error",
         permanent: bool = False,
         retry_after: float | None = None,
-        undelivered: Sequence[EvaluationRecord] | None = None,
+        undelivered: Sequence[Undelivered] | None = None,
     ) -> None:
         super().__init__(message)
         self.kind = kind
