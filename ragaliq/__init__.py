@@ -31,7 +31,6 @@ from ragaliq.errors import (
 if TYPE_CHECKING:
     from ragaliq import telemetry
     from ragaliq.core.citations import Citation
-    from ragaliq.core.evaluator import Evaluator
     from ragaliq.core.passages import Passage, context_chunks
     from ragaliq.core.policy import Fallback, ScoringPolicy
     from ragaliq.core.results import (
@@ -58,6 +57,7 @@ if TYPE_CHECKING:
         list_evaluators,
         register_evaluator,
     )
+    from ragaliq.evaluators.evaluator import Evaluator
     from ragaliq.guards import Guard, GuardRejected, GuardResult
     from ragaliq.judges.base import (
         BatchingJudge,
@@ -241,7 +241,7 @@ _NAMES = {
     "ragaliq.tables": "score_batch score_batch_schema",
     "ragaliq.core.citations": "Citation",
     "ragaliq.core.passages": "Passage context_chunks",
-    "ragaliq.core.evaluator": "Evaluator",
+    "ragaliq.evaluators.evaluator": "Evaluator",
     "ragaliq.core.policy": "Fallback ScoringPolicy",
     "ragaliq.core.results": (
         "ClaimDetail Evaluation EvaluationResult EvidenceSpan JudgeUsage Status Verdict"

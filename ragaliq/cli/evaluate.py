@@ -52,13 +52,13 @@ from ragaliq.cli.options import (
 )
 from ragaliq.cli.outputs import Outputs
 from ragaliq.cli.pending import evaluate_runs
-from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.files import file_errors, owner_only
 from ragaliq.core.results import passing_scores
 from ragaliq.datasets import CaseReader, TraceReader
 from ragaliq.datasets.cases import recognised
 from ragaliq.datasets.opening import is_backend
 from ragaliq.errors import BudgetExceeded, ConfigurationError, DatasetError
+from ragaliq.evaluators.evaluator import Evaluator
 from ragaliq.evaluators.metrics import (
     ClaimEvaluator,
     ContextRecallEvaluator,

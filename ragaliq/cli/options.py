@@ -18,15 +18,15 @@ import typer
 
 from ragaliq.cli.console import errors, plain
 from ragaliq.core.checks import naming
-from ragaliq.core.evaluator import Evaluator, identity_of
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.datasets import CaseReader, read_cases
 from ragaliq.datasets.cases import require_known
 from ragaliq.datasets.opening import standard_input
 from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.evaluators import get_evaluator
+from ragaliq.evaluators.evaluator import Evaluator
 from ragaliq.evaluators.metrics import ClaimEvaluator
-from ragaliq.judges.base import LLMJudge
+from ragaliq.judges.base import LLMJudge, identity_of
 from ragaliq.judges.resolve import assembled, named_judge, stage_names
 
 

@@ -8,8 +8,8 @@ from contextlib import aclosing
 
 from ragaliq.cli.console import errors, exports_telemetry, output, plain, stopped_by_sigterm
 from ragaliq.cli.options import choose_judge
-from ragaliq.core.evaluator import Evaluator
 from ragaliq.errors import ConfigurationError, StoreError
+from ragaliq.evaluators.evaluator import Evaluator
 from ragaliq.judges.base import LLMJudge
 from ragaliq.records import evaluation_record
 from ragaliq.records.sqlite_file import parse_options

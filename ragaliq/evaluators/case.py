@@ -11,7 +11,6 @@ from typing import Any, TypeAlias
 
 from ragaliq.core.complaints import Complaints
 from ragaliq.core.concurrency import is_being_cancelled, run_all
-from ragaliq.core.evaluator import Evaluator, identity_of
 from ragaliq.core.results import EvaluationResult, JudgeUsage, Status
 from ragaliq.core.spending import spending
 from ragaliq.core.suppression import suppress
@@ -26,8 +25,9 @@ from ragaliq.errors import (
     RateLimitedError,
 )
 from ragaliq.evaluators.claims import ClaimCheck, check_claims
+from ragaliq.evaluators.evaluator import Evaluator
 from ragaliq.evaluators.metrics import ClaimEvaluator
-from ragaliq.judges.base import LLMJudge
+from ragaliq.judges.base import LLMJudge, identity_of
 
 _COMPLAINTS = Complaints(logging.getLogger(__name__))
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
 from ragaliq.core.concurrency import pause_if_due, run_all
-from ragaliq.core.evaluator import identity_of
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import UNCALIBRATED, ClaimDetail, JudgeUsage, Status
 from ragaliq.core.spending import paid, spending
@@ -22,7 +21,7 @@ from ragaliq.core.test_case import ContextChunk, RAGTestCase
 from ragaliq.errors import DatasetError, JudgeError, JudgeResponseError
 from ragaliq.evaluators.alignment import Ground, SearchedText
 from ragaliq.evaluators.history import earlier_grounds, prompt_ground, question_of, turns_of
-from ragaliq.judges.base import BatchingJudge, ClaimVerdict, LLMJudge, limit_of
+from ragaliq.judges.base import BatchingJudge, ClaimVerdict, LLMJudge, identity_of, limit_of
 from ragaliq.judges.language.answers import (
     AROUND,
     SAYS_NOTHING,

@@ -12,11 +12,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from ragaliq.core.evaluator import identity_of
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.test_case import ChunkId, RAGTestCase, Turn
 from ragaliq.evaluators.alignment import Ground
-from ragaliq.judges.base import LLMJudge
+from ragaliq.judges.base import LLMJudge, identity_of
 from ragaliq.judges.language.statements import statements
 
 _PARAGRAPH = re.compile(r"\S(?:.*\S)?(?:[^\S\n]*\n[^\S\n]*\S(?:.*\S)?)*")

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from ragaliq.core.complaints import Complaints
 from ragaliq.core.concurrency import run_all
-from ragaliq.core.evaluator import Evaluator, identity_of
 from ragaliq.core.policy import UNSCORED, ScoringPolicy
 from ragaliq.core.results import ClaimDetail, EvaluationResult, JudgeUsage, Status
 from ragaliq.core.spending import paid, spending
@@ -25,9 +24,10 @@ from ragaliq.evaluators.claims import (
     claim_details,
     has_chunks,
 )
+from ragaliq.evaluators.evaluator import Evaluator
 from ragaliq.evaluators.history import question_of
 from ragaliq.evaluators.registry import register_evaluator
-from ragaliq.judges.base import BatchingJudge, JudgeResult, LLMJudge
+from ragaliq.judges.base import BatchingJudge, JudgeResult, LLMJudge, identity_of
 
 _NO_QUESTION = "Not scored: the question is blank."
 _EMPTY_ANSWER = "The answer is empty."

@@ -7,9 +7,9 @@ from copy import copy
 from typing import TypeVar
 
 from ragaliq.core.checks import did_you_mean
-from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.errors import ConfigurationError
+from ragaliq.evaluators.evaluator import Evaluator
 from ragaliq.judges.base import LLMJudge
 
 EvaluatorSpec = str | Evaluator | type[Evaluator]

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -317,3 +317,30 @@ def digest_of(*parts: str | bytes) -> str:
 def long_digest_of(text: str) -> str:
     """Forty hex digits: long enough that no two requests of anybody's share them by chance."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=20).hexdigest()
+
+
+class JudgeIdentity(NamedTuple):
+    """What results say of their judge.
+
+    Attributes:
+        name: Its name; its class where it has no proper one.
+        model: Its model, where it has one.
+        calibration: Id of the calibration behind its confidence; `uncalibrated` without one.
+        kind: `llm`, `nli` or `code`; empty where it does not say.
+    """
+
+    name: str
+    model: str | None
+    calibration: str
+    kind: str
+
+
+def identity_of(judge: LLMJudge) -> JudgeIdentity:
+    """Name, model, calibration and kind of a judge."""
+    # A MagicMock(spec=LLMJudge) answers any attribute with another mock.
+    name, model, calibration, kind = (
+        value if isinstance(value := getattr(judge, attribute, None), str) else None
+        for attribute in ("name", "model", "calibration", "kind")
+    )
+    name = name or type(judge).__name__
+    return JudgeIdentity(name, model, calibration or UNCALIBRATED, kind or "")

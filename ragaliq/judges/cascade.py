@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ragaliq.core.concurrency import run_all
-from ragaliq.core.evaluator import identity_of
 from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import ConfigurationError, JudgeError, JudgeResponseError
 from ragaliq.judges.base import (
@@ -21,6 +20,7 @@ from ragaliq.judges.base import (
     LLMJudge,
     VerdictsResult,
     digest_of,
+    identity_of,
     limit_of,
     spent_before,
 )

@@ -12,7 +12,6 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.files import file_errors, owner_only
 from ragaliq.core.results import EvaluationResult, JudgeUsage, Status, Verdict
 from ragaliq.core.spending import spending
@@ -21,6 +20,7 @@ from ragaliq.datasets.labelled_claims import LabelledClaim
 from ragaliq.errors import BudgetExceeded, DatasetError
 from ragaliq.evaluators.alignment import Ground
 from ragaliq.evaluators.claims import Verifier
+from ragaliq.evaluators.evaluator import Evaluator
 from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.calibration import raw_support
 from ragaliq.scoring.scorer import CostCap, Scorer

@@ -10,10 +10,10 @@ from itertools import count
 
 from ragaliq.core.complaints import Complaints
 from ragaliq.core.concurrency import pause_before_retry
-from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.run import RunInfo
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import ConfigurationError, JobRefusedError
+from ragaliq.evaluators.evaluator import Evaluator
 from ragaliq.live.stats import Tally
 from ragaliq.records.sinks import SinkSet
 from ragaliq.telemetry import names

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from rapidfuzz import fuzz
 
 import ragaliq.pytest_plugin as plugin
-from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.printable import printable
 from ragaliq.core.results import ClaimDetail, Evaluation, EvaluationResult, Status
@@ -26,6 +25,7 @@ from ragaliq.errors import (
     JudgeTimeoutError,
 )
 from ragaliq.evaluators import get_evaluator
+from ragaliq.evaluators.evaluator import Evaluator
 from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.language.sentences import split_sentences
 from ragaliq.judges.resolve import JudgeSpec, resolve_judge

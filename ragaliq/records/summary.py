@@ -12,9 +12,8 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import NamedTuple, Protocol, Self
 
-from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.results import Evaluation, EvaluationResult, JudgeUsage, Status
 from ragaliq.records.record import EvaluationRecord, observation_of
 from ragaliq.statistics import Estimate
@@ -238,6 +237,14 @@ class PipelineCosts:
     unknown_costs: int = 0
 
 
+class NamedMetric(Protocol):
+    """What a summary needs of a metric that may have no results yet."""
+
+    name: str
+    threshold: float
+    higher_is_better: bool
+
+
 class Summary:
     """Adds results up, record by record, in little memory.
 
@@ -260,7 +267,7 @@ class Summary:
 
     def __init__(
         self,
-        metrics: Iterable[Evaluator] = (),
+        metrics: Iterable[NamedMetric] = (),
         *,
         by_judge: bool = False,
         max_series: int | None = None,

@@ -28,11 +28,11 @@ import httpx2
 from pydantic import BaseModel
 
 from ragaliq.core.concurrency import pause_before_retry
-from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.results import JudgeUsage
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import JudgeAPIError, JudgeError, JudgeResponseError, JudgeTimeoutError
 from ragaliq.evaluators.case import evaluate_case
+from ragaliq.evaluators.evaluator import Evaluator
 from ragaliq.judges.base import long_digest_of
 from ragaliq.judges.claude import DEFAULT_JUDGE_MODEL, ClaudeJudge, is_complete, request_failed
 from ragaliq.judges.pricing import BATCH_PRICE

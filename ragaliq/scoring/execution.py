@@ -29,7 +29,6 @@ from typing import Any, Literal, get_args
 from ragaliq._version import __version__
 from ragaliq.core.complaints import Complaints
 from ragaliq.core.concurrency import pause_before_retry
-from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import ClaimDetail, EvaluationResult
 from ragaliq.core.sync import WorkThread
@@ -42,6 +41,7 @@ from ragaliq.errors import (
     RagaliqError,
 )
 from ragaliq.evaluators.claims import DOCUMENT_NAMES
+from ragaliq.evaluators.evaluator import Evaluator
 from ragaliq.evaluators.registry import get_evaluator, list_evaluators
 from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.resolve import entailment_judge, resolve_judge

@@ -30,7 +30,6 @@ from ragaliq.capture import RunLog
 from ragaliq.capture.run import built
 from ragaliq.core.checks import require_positive
 from ragaliq.core.concurrency import pause_before_retry
-from ragaliq.core.evaluator import Evaluator, identity_of
 from ragaliq.core.origin import run_of
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import Evaluation, EvaluationResult, JudgeUsage
@@ -44,8 +43,9 @@ from ragaliq.errors import (
     StoreError,
 )
 from ragaliq.evaluators.case import evaluate_case
+from ragaliq.evaluators.evaluator import Evaluator
 from ragaliq.evaluators.registry import EvaluatorSpec, resolve_evaluators
-from ragaliq.judges.base import LLMJudge
+from ragaliq.judges.base import LLMJudge, identity_of
 from ragaliq.judges.resolve import JudgeSpec, resolve_judge
 from ragaliq.records.record import evaluation_id, run_id_of
 from ragaliq.records.sinks import SinkLimits, SinkSet, SinkSpec

@@ -16,9 +16,9 @@ from contextlib import suppress
 from itertools import chain
 
 from ragaliq._version import __version__
-from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.evaluators.case import evaluate_case
+from ragaliq.evaluators.evaluator import Evaluator
 from ragaliq.judges.base import LLMJudge
 from ragaliq.scoring.execution import LOWEST_PRIORITY, Channel, Message, read_plan
 

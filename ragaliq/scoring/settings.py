@@ -8,10 +8,9 @@ from typing import Any
 from pydantic import BaseModel, Field, ValidationError
 
 from ragaliq.core.checks import naming
-from ragaliq.core.evaluator import identity_of
 from ragaliq.core.results import UNCALIBRATED
 from ragaliq.errors import ConfigurationError
-from ragaliq.judges.base import LLMJudge
+from ragaliq.judges.base import LLMJudge, identity_of
 from ragaliq.judges.resolve import CalibrationSpec, JudgeSpec, assembled, named_judges
 from ragaliq.scoring.execution import Executor
 

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ragaliq.core.evaluator import Evaluator, identity_of
 from ragaliq.core.printable import encodable
 from ragaliq.core.results import EvaluationResult, JudgeUsage
 from ragaliq.errors import ConfigurationError
-from ragaliq.judges.base import LLMJudge
+from ragaliq.evaluators.evaluator import Evaluator
+from ragaliq.judges.base import LLMJudge, identity_of
 
 UNREADABLE = object()
 """In the place of a value that its column holds and Python cannot read."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 from ragaliq.core.policy import Fallback, OnFailure, ScoringPolicy
 from ragaliq.core.results import UNCALIBRATED, EvaluationResult, JudgeUsage, Status
 from ragaliq.core.spending import spending
 from ragaliq.core.suppression import suppress
 from ragaliq.core.sync import run_sync
+from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import (
     ConfigurationError,
     JudgeError,
@@ -18,10 +19,7 @@ from ragaliq.errors import (
     JudgeResponseError,
     JudgeTimeoutError,
 )
-
-if TYPE_CHECKING:
-    from ragaliq.core.test_case import RAGTestCase
-    from ragaliq.judges.base import LLMJudge
+from ragaliq.judges.base import LLMJudge, identity_of
 
 
 class Evaluator(ABC):
@@ -210,30 +208,3 @@ class Evaluator(ABC):
             digest = blake2b(repr(parts).encode(), digest_size=8, person=b"ragaliq-epoch")
             self._fingerprint = made_with, digest.hexdigest()
         return self._fingerprint[1]
-
-
-class JudgeIdentity(NamedTuple):
-    """What results say of their judge.
-
-    Attributes:
-        name: Its name; its class where it has no proper one.
-        model: Its model, where it has one.
-        calibration: Id of the calibration behind its confidence; `uncalibrated` without one.
-        kind: `llm`, `nli` or `code`; empty where it does not say.
-    """
-
-    name: str
-    model: str | None
-    calibration: str
-    kind: str
-
-
-def identity_of(judge: LLMJudge) -> JudgeIdentity:
-    """Name, model, calibration and kind of a judge."""
-    # A MagicMock(spec=LLMJudge) answers any attribute with another mock.
-    name, model, calibration, kind = (
-        value if isinstance(value := getattr(judge, attribute, None), str) else None
-        for attribute in ("name", "model", "calibration", "kind")
-    )
-    name = name or type(judge).__name__
-    return JudgeIdentity(name, model, calibration or UNCALIBRATED, kind or "")
