@@ -308,7 +308,7 @@ async def extracted_first():
 @app(
     "an answer with the quotes that support it",
     question="Where does the train leave?",
-    answer="From platform 9.",
+    answer=("From platform 9.",),
     chunks=[RAIL],
 )
 async def with_quotes():
