@@ -25,6 +25,7 @@ from ragaliq.capture.extract import (
     unreadable,
 )
 from ragaliq.capture.framing import RunFrame, frame_calls
+from ragaliq.capture.provided import passages_inside, provided_passages
 from ragaliq.capture.recorded import RecordedRun
 from ragaliq.capture.registry import RunRegistry
 from ragaliq.capture.run import RunLog
@@ -64,6 +65,8 @@ __all__ = [
     "models_words",
     "name_part",
     "named",
+    "passages_inside",
+    "provided_passages",
     "require_function",
     "score_in",
     "takes_only",

@@ -88,6 +88,13 @@ class Answering(NamedTuple):
     passages: Passages
 
 
+class Provided(NamedTuple):
+    """A model's provider found these passages for its reply, which no prompt holds."""
+
+    step: Step
+    passages: Passages
+
+
 class Failed(NamedTuple):
     """A step failed."""
 
@@ -117,6 +124,7 @@ Event: TypeAlias = (
     | StepReturned
     | TextPassed
     | Answering
+    | Provided
     | Failed
     | CitedSources
     | ConversationOutput
@@ -200,6 +208,7 @@ _KINDS: dict[str, Any] = {
         StepReturned,
         TextPassed,
         Answering,
+        Provided,
         Failed,
         CitedSources,
         ConversationOutput,

@@ -32,7 +32,8 @@ _OPENS, _ENDS = frozenset([*":：\n\"'>-|", ""]), frozenset([*"\n\"'<|", ""])
 # Labels, which tell only where a text comes from: addresses, tags, names of fields, numbers of a
 # list, scores.
 _LABEL = re.compile(
-    r"https?://\S+|<[^<>]*>|[\"']?[^\W\d][\w -]{0,40}[\"']?\s*[:=]"
+    r"https?://\S+|</?[\w:.-]+(?:\s+(?:id|index|n|source|href|url|src)=[^\s<>]+)*\s*/?>"
+    r"|[\"']?[^\W\d][\w -]{0,40}[\"']?\s*[:=]"
     r"|[\[(]\d{1,3}[\])]|^[ \t]*\d{1,3}[.)]\s|\b[01]?\.\d+\b",
     re.MULTILINE,
 )

@@ -7,15 +7,14 @@ Only opening and closing a run takes the lock; everything between is a dictionar
 from __future__ import annotations
 
 import math
-import os
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable
-from typing import Any, Generic, Protocol, TypeVar
-from weakref import WeakSet
+from typing import Generic, Protocol, TypeVar
 
 from ragaliq.core.checks import require_positive
+from ragaliq.core.process import watch_forks
 
 _SWEEP_SECONDS = 5.0
 _SOONEST_SECONDS = 0.05
@@ -83,10 +82,10 @@ class RunRegistry(Generic[R]):
         self._sweep_later = sweep_later
         self._clock = clock
         self._sweep_every = min(_SWEEP_SECONDS, max_age)
-        self.restart()
-        _REGISTRIES.add(self)
+        self.restart_after_fork()
+        watch_forks(self)
 
-    def restart(self) -> None:
+    def restart_after_fork(self) -> None:
         """Forget everything, in a forked child: what was running runs in the parent."""
         # Re-entrant: a stream that is dropped half-read ends its run from the garbage collector,
         # which may run on this thread while it holds the lock.
@@ -196,15 +195,3 @@ class RunRegistry(Generic[R]):
             if self.close(oldest):
                 given_up.append((reason, oldest))
         return given_up
-
-
-_REGISTRIES: WeakSet[RunRegistry[Any]] = WeakSet()
-
-
-def _after_fork() -> None:
-    for registry in list(_REGISTRIES):
-        registry.restart()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

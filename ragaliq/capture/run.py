@@ -26,6 +26,7 @@ from ragaliq.capture.events import (
     Failed,
     ModelCalled,
     Passages,
+    Provided,
     Replied,
     Reranked,
     Retrieved,
@@ -48,7 +49,6 @@ from ragaliq.capture.texts import (
     ANSWER_KEYS,
     CONTEXT_KEYS,
     NO_QUESTION_KEYS,
-    QUESTION_KEYS,
     Found,
     Message,
     Reader,
@@ -59,9 +59,9 @@ from ragaliq.core.test_case import CaseSources, RAGTestCase, Turn
 
 _OF_HISTORY = frozenset({"chat_history", "history", "messages"})
 # Texts under these keys are settings of a request, or none of the application's.
-_NO_MATERIAL = frozenset({*QUESTION_KEYS, *_OF_HISTORY, *NO_QUESTION_KEYS})
+_NO_MATERIAL = frozenset({*_OF_HISTORY, *NO_QUESTION_KEYS})
 _OF_ANSWER = frozenset({"", *ANSWER_KEYS})  # spans show the only value of a step without its key
-_SEARCHES = (Retrieved, Searched, Reranked, ToolReturned, Answering, CitedSources)
+_SEARCHES = (Provided, Retrieved, Searched, Reranked, ToolReturned, Answering, CitedSources)
 # Checked once for each combination: there are few, and every run has one.
 _sources = lru_cache(maxsize=256)(CaseSources)
 _NOT_FOUND = Found("", "")
@@ -192,6 +192,22 @@ class RunLog:
     def replied(self, step: Step, text: str, also: Sequence[str] = ()) -> None:
         """A model replied: its text, maybe empty, and the texts in the calls of tools it made."""
         self._events.append(Replied(step, text, also))
+
+    def provided(self, step: Step, passages: Passages) -> None:
+        """A model's provider found these passages for its reply."""
+        if passages:
+            self._events.append(Provided(step, passages))
+
+    def quoted_later(self, text: str) -> bool:
+        """Whether a model was shown this reply of another one."""
+        for event in reversed(self._events):
+            if isinstance(event, Replied) and event.text == text:
+                return False
+            if isinstance(event, ModelCalled) and any(
+                text in each for message in event.messages for each in message.texts
+            ):
+                return True
+        return False
 
     def named(self, passages: Passages) -> None:
         """The run's own output names these as its sources; empty where it says there were none."""
@@ -397,6 +413,13 @@ class RunLog:
             found = found._replace(
                 passages=_distinct(passages), source=source, missing="" if passages else missing
             )
+        provided = [p for event in events if isinstance(event, Provided) for p in event.passages]
+        if provided and self.passages is None:
+            found = found._replace(
+                passages=_distinct([*found.passages, *provided]),
+                source=found.source if found.passages else "reply",
+                missing="",
+            )
         in_prompt = found.history if earlier or self.is_conversation else ()
         # The prompt also holds what tools said, but may have been trimmed.
         return found._replace(history=in_prompt if len(in_prompt) >= len(earlier) else earlier)
@@ -463,7 +486,7 @@ def _lists_in(event: Event) -> Iterator[Passages]:
     elif isinstance(event, Reranked):
         yield event.passages
         yield event.given
-    elif isinstance(event, Retrieved | ToolReturned | Answering | CitedSources):
+    elif isinstance(event, Retrieved | ToolReturned | Answering | Provided | CitedSources):
         yield event.passages
 
 
@@ -510,7 +533,7 @@ def _candidates(events: Sequence[Event]) -> list[Candidate]:
         if isinstance(event, TextPassed) and event.key in CONTEXT_KEYS:
             found.append(Candidate(Passage(event.text), at, is_all=True))
         for passages in _lists_in(event):
-            if id(passages) in taken:
+            if id(passages) in taken or isinstance(event, Provided):
                 continue
             taken.add(id(passages))
             is_only = isinstance(event, ToolReturned) and len(passages) == 1

@@ -41,6 +41,31 @@ ANSWER_KEYS = (
     "final_response",
     *UNSURE_ANSWER_KEYS,
 )
+_ASKING_KEYS = (
+    "instruction",
+    "instructions",
+    "task",
+    "request",
+    "prompt",
+    "ask",
+    "body",
+    "topic",
+    "subject",
+    "issue",
+    "text",
+    "content",
+)
+"""Keys of what is asked where no key says so, and several texts were given."""
+_SURE_ANSWER_KEYS = tuple(key for key in ANSWER_KEYS if key not in UNSURE_ANSWER_KEYS)
+# Fields of an answer that state nothing about its subject.
+_NO_STATEMENTS = frozenset(
+    "sources source citations citation references reference context contexts documents docs "
+    "source_documents source_nodes chunks confidence score scores id ids uuid metadata question "
+    "query input user_input chat_history history messages language lang model usage reasoning "
+    "thought thoughts steps intermediate_steps tool_calls url urls link links created_at "
+    "timestamp status success type took took_s took_ms duration elapsed latency cost tokens "
+    "run_id trace_id session_id thread_id user_id error errors version".split()
+)
 CONTEXT_KEYS = (
     "context",
     "source_documents",
@@ -214,6 +239,26 @@ def without_answers(passages: list[Passage], answers: Sequence[str]) -> list[Pas
     return [each for each in passages if not each.text.rstrip().endswith(ends)]
 
 
+def asked_in(message: Message) -> str:
+    """The question in a user's message: what comes after texts of its own, such as a file's.
+
+    A block that ends its sentence is a text of its own; others are pieces of one.
+    """
+    texts = [text for text in message.texts if text.strip()]
+    for at in range(len(texts) - 1, 0, -1):
+        if texts[at - 1].rstrip(" \t").endswith((".", "!", ":", "。", "\n", ">", "`", "|")):
+            return "".join(texts[at:])
+    return message.text
+
+
+def _labelled(path: Sequence[str], text: str) -> str:
+    return f"{' '.join(path).replace('_', ' ')}: {text}"
+
+
+def _found(text: str, where: str) -> Found | None:
+    return Found(text, where) if text.strip() else None
+
+
 def score_in(metadata: Mapping[str, Any] | None) -> float | None:
     """The score that a reranker, or the application, noted on a document."""
     for key in _SCORE_KEYS:
@@ -279,10 +324,11 @@ class Reader:
 
     def question(self, value: Any, where: str = "input") -> Found | None:
         """The user's question of this turn in what an application was called with, or None."""
-        message = None if isinstance(value, str) else self.message(value)
-        if isinstance(value, str) or message is not None:
-            text = value.strip() if message is None else message.text
-            return Found(text, where) if text.strip() else None
+        if isinstance(value, str):
+            return self._asked_in_json(value, where) or _found(value.strip(), where)
+        message = self.message(value)
+        if message is not None:
+            return _found(asked_in(message), where)
         fields = self.fields(value)
         if fields is None:
             return self._asked(value, where)
@@ -292,22 +338,51 @@ class Reader:
                 return found
         if self.messages(fields):
             return self._asked(fields, f"{where}.messages")
-        # The only text that can be a question: a lone one, or the only one of several words.
+        return self._only_question(fields, where) or self._asked_below(fields, where)
+
+    def _only_question(self, fields: Mapping[Any, Any], where: str) -> Found | None:
+        """The only text that can be a question, or one under a key that asks."""
         texts = {
             key: held.strip()
             for key, held in fields.items()
             if isinstance(held, str)
             and held.strip()
             and key not in CONTEXT_KEYS
-            and key not in ANSWER_KEYS
+            and key not in ANSWER_KEYS[:-1]  # "text" may ask as well
         }
+        for key in _ASKING_KEYS if len(texts) > 1 else ():
+            if key in texts:
+                return Found(texts[key], f"{where}.{key}")
+        # A lone one, or the only one of several words.
         if len(texts) > 1:
             texts = {key: text for key, text in texts.items() if key not in NO_QUESTION_KEYS}
         if len(texts) > 1:
             texts = {key: text for key, text in texts.items() if len(text.split()) > 1}
         for key, text in texts.items() if len(texts) == 1 else ():
-            return Found(text, f"{where}.{key}")
+            if not str(key).endswith("id"):
+                return Found(text, f"{where}.{key}")
         return None
+
+    def _asked_in_json(self, text: str, where: str) -> Found | None:
+        """The question in the body of a request."""
+        if text.lstrip()[:1] != "{":
+            return None
+        with contextlib.suppress(ValueError, RecursionError):
+            held = json.loads(text)
+            return self.question(held, where) if isinstance(held, dict) else None
+        return None
+
+    def _asked_below(self, fields: Mapping[Any, Any], where: str) -> Found | None:
+        """The question in the only field that holds one."""
+        if where.count(".") >= _DEPTH:
+            return None
+        held = (
+            self.question(each, f"{where}.{key}")
+            for key, each in fields.items()
+            if isinstance(each, Mapping) and key not in CONTEXT_KEYS
+        )
+        found = [each for each in held if each is not None]
+        return found[0] if len(found) == 1 else None
 
     def echoed_question(self, value: Any, where: str = "output") -> Found | None:
         """The question as the application returned it, under a key that says so.
@@ -328,7 +403,7 @@ class Reader:
         for each in reversed(self.messages(conversation) or ()):
             message = self.message(each)
             if message is not None and message.role == "user":
-                return Found(message.text, where) if message.text else None
+                return _found(asked_in(message), where)
         return None
 
     # Answers
@@ -350,12 +425,12 @@ class Reader:
         last = self.message(messages[-1]) if messages else None
         # The assistant's final message of this turn; there is none while it calls tools.
         is_said = last is not None and last.role == "assistant" and not last.is_call and last.text
-        for key in ANSWER_KEYS:
-            if is_said and key in UNSURE_ANSWER_KEYS:
-                break
-            found = self.answer_text(fields[key], f"{where}.{key}") if key in fields else None
-            if found:
-                return found
+        found = self._under(_SURE_ANSWER_KEYS, fields, where)
+        if found is None and not is_said:
+            # A service may wrap its answer, and say "success" of it.
+            found = self._wrapped(fields, where) or self._under(UNSURE_ANSWER_KEYS, fields, where)
+        if found:
+            return found
         if messages:
             if last is None or not is_said:
                 return None
@@ -363,32 +438,73 @@ class Reader:
         # A state holds much; an object of the application's own is what it answered with.
         return self.answer_text(value, where) if fields and not isinstance(value, Mapping) else None
 
-    def answer_text(self, value: Any, where: str = "output") -> Found | None:  # noqa: PLR0911 - as above
-        """A value that is an answer as text: what a person reads of it, else all of it as JSON."""
-        if value is None or isinstance(value, str) or self.message(value) is not None:
-            return None if value is None else self.answer(value, where)
-        fields = self.fields(value)
-        if fields is not None:
-            for key in (*ANSWER_KEYS, "content"):
-                held = fields.get(key)
-                found = self.answer_text(held, f"{where}.{key}") if held is not None else None
+    def _under(self, keys: Sequence[str], fields: Mapping[Any, Any], where: str) -> Found | None:
+        found = (self.answer_text(fields[k], f"{where}.{k}") for k in keys if k in fields)
+        return next(filter(None, found), None)
+
+    def _wrapped(self, fields: Mapping[Any, Any], where: str) -> Found | None:
+        for key, held in fields.items():
+            if isinstance(held, Mapping) and key not in _NO_STATEMENTS:
+                found = self._under(_SURE_ANSWER_KEYS, held, f"{where}.{key}")
                 if found:
                     return found
-            texts = [(k, v) for k, v in fields.items() if isinstance(v, str) and len(v.split()) > 2]
-            if len(texts) == 1:
-                return Found(texts[0][1], f"{where}.{texts[0][0]}")
-        elif not isinstance(value, list) or not value:
-            return None
-        elif self.messages(value) or self.passages(value):
+        return None
+
+    def answer_text(self, value: Any, where: str = "output") -> Found | None:
+        """A value that is an answer as text: what a person reads of it, field by field.
+
+        An answer with other statements next to it, such as key points or a price, is all of them:
+        an invented one must not pass on the others.
+        """
+        if value is None or isinstance(value, str) or self.message(value) is not None:
+            return None if value is None else self.answer(value, where)
+        if isinstance(value, list | tuple) and (self.messages(value) or self.passages(value)):
             return self.answer(value, where) if self.messages(value) else None
-        if fields == {}:
+        if not isinstance(value, list | tuple) and self.fields(value) is None:
             return None
-        plain = value.model_dump() if isinstance(value, BaseModel) else fields or value
-        try:
-            text = json.dumps(plain, ensure_ascii=False, default=str)
-        except (TypeError, ValueError):  # keys that are no texts, or an object that holds itself
-            text = str(plain)
-        return Found(text, where)
+        stated = self._statements(value, ())
+        if not stated:
+            return None
+        named = {path[0] for path, _ in stated if path}
+        main = next((key for key in (*ANSWER_KEYS, "content") if key in named), None)
+        if len(stated) == 1:
+            ((path, text),) = stated
+            is_said = not path or path[-1] == main or len(text.split()) > 2
+            text = text if is_said else _labelled(path, text)
+            return Found(text, ".".join([where, *path]))
+        lines = [
+            text if path[:1] in {(main,), ()} else _labelled(path, text)
+            for path, text in sorted(stated, key=lambda each: each[0][:1] != (main,))
+        ]
+        return Found("\n".join(lines), where)
+
+    def _statements(self, value: Any, around: tuple[int, ...]) -> list[tuple[tuple[str, ...], str]]:
+        """The texts and numbers in an answer, with the names of the fields that lead to each.
+
+        Args:
+            value: The answer, or a part of it.
+            around: The ids of what it is in: an object may hold itself.
+        """
+        if isinstance(value, str):
+            return [((), value.strip())] if value.strip() else []
+        if isinstance(value, bool) or value is None or len(around) > _DEPTH or id(value) in around:
+            return []
+        if isinstance(value, int | float):
+            return [((), str(value))]
+        inside = (*around, id(value))
+        if isinstance(value, list | tuple | set | frozenset):
+            return [each for held in value for each in self._statements(held, inside)]
+        fields = self.fields(value)
+        if fields is None:
+            # Dates, enumerations, decimals; an object's address says nothing.
+            text = str(value)
+            return [] if text.startswith("<") or " object at 0x" in text else [((), text)]
+        return [
+            ((str(key), *path), text)
+            for key, held in fields.items()
+            if key not in _NO_STATEMENTS
+            for path, text in self._statements(held, inside)
+        ]
 
     # Conversations
 

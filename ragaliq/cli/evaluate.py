@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from ragaliq.cli.asking import ask_application
 from ragaliq.cli.console import (
     ExitCode,
     counted,
@@ -48,6 +49,8 @@ from ragaliq.cli.options import (
     choose_judge,
     evaluators_of,
     given_options,
+    imported,
+    names_of,
     opened_cases,
 )
 from ragaliq.cli.outputs import Outputs
@@ -65,6 +68,7 @@ from ragaliq.evaluators.metrics import (
     RelevanceEvaluator,
 )
 from ragaliq.judges.unsent import RequestWriter, reads_replies
+from ragaliq.offline.app import NoAnswer
 from ragaliq.offline.goals import Goal
 from ragaliq.offline.job import EvaluationJob
 from ragaliq.offline.journal import CaseIndex, EvaluationJournal
@@ -117,6 +121,19 @@ def evaluate(
             "--judge claude-batch costs half and takes minutes to hours.",
         ),
     ] = False,
+    app: Annotated[
+        str | None,
+        typer.Option(
+            help="DATA holds questions: ask this LangChain runnable or LlamaIndex engine first.",
+            metavar="MODULE:NAME",
+        ),
+    ] = None,
+    answers: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --app: the .jsonl file that keeps the answers. Default: next to --out."
+        ),
+    ] = None,
     out: Out = None,
     summary_files: Annotated[
         list[Path] | None,
@@ -209,13 +226,9 @@ def evaluate(
         declines=decline or (),
     )
     if pending:
-        if len(sources) > 1:
-            raise ConfigurationError("--pending goes with one file of runs: sqlite:///runs.db")
-        for name, option in given_options(context).items():
-            if name not in _FOR_PENDING:  # a cap on money, for one, is never ignored silently
-                raise ConfigurationError(f"{option} does not go with --pending; remove it")
+        _require_options_of_pending(context)
         summary = evaluate_runs(
-            sources[0],
+            sources,
             measured,
             choice=(judge, model, base_url),
             sinks=sink or (),
@@ -224,6 +237,7 @@ def evaluate(
             show=show_summary,
         )
         return _code(summary, [])
+    summary_files = summary_files or []
     offline = render is not None or replies is not None
     asked = choose_judge(
         judge, model=model, base_url=base_url, calibration=calibration, is_asked=not offline
@@ -238,13 +252,30 @@ def evaluate(
     goals = [Goal.of(text, names, option="--fail-under") for text in fail_under or ()]
     if retry_failed and not resume:
         raise ConfigurationError("--retry-failed goes with --resume")
+    if answers is not None and app is None:
+        raise ConfigurationError("--answers goes with --app")
     reads = [("the calibration", asked.calibration), ("--model", model)]
     outputs = Outputs(
         out or [],
         reads=[*(("the cases", source) for source in sources), *reads],
         resume=resume,
-        summary=summary_files or (),
+        summary=summary_files,
     )
+    shown = [each.partition("?")[0] if is_backend(each) else each for each in sources]
+    files = [Path("stdin" if each == "-" else each) for each in shown]
+    unanswered: list[NoAnswer] = []
+    if app is not None:
+        kept = answers or (out[0] if out else files[0]).with_suffix(".answers.jsonl")
+        unanswered = ask_application(
+            imported("--app", app),
+            sources,
+            kept,
+            fields=names_of(field),
+            encoding=encoding,
+            resume=resume,
+            concurrency=concurrency,
+        )
+        sources, field, encoding = [str(kept)], None, None
     opened = opened_cases(
         sources,
         field,
@@ -261,26 +292,15 @@ def evaluate(
 
             assert isinstance(reader, BackendReader)  # noqa: S101 - for mypy
             reader.skip_scored(names)
-            sources[0] = sources[0].partition("?")[0]
             if not reader.unscored:
-                output.print(
-                    plain(f"{sources[0]}: no run without a score; {reader.scored:,} have one")
-                )
+                place = sources[0].partition("?")[0]
+                output.print(plain(f"{place}: no run without a score; {reader.scored:,} have one"))
                 show_skipped_runs(reader)
                 return ExitCode.OK
             sinks.append(reader.sink)
         if render is not None:
             return asyncio.run(_render(RequestWriter(decider, render), render, chosen, reader))
         index = _read_through(reader, chosen, repeats=repeats, max_skipped=max_skipped)
-        files = [Path("stdin" if source == "-" else source) for source in sources]
-        journal = None
-        if outputs.journal is not None:
-            journal = EvaluationJournal(
-                outputs.journal,
-                about={"data": ", ".join(file.name for file in files)},
-                keeps_text=not no_text,
-                retry_failed=retry_failed,
-            )
         at_once = processes
         if at_once is None:
             # Starting one takes half a second, in which the embedded judge decides some hundred
@@ -299,7 +319,7 @@ def evaluate(
                 sinks=sinks,
                 sink_limits=SinkLimits(max_queue=max(1, len(index)), max_characters=sys.maxsize),
             ),
-            journal=journal,
+            journal=outputs.opened(files, keeps_text=not no_text, retry_failed=retry_failed),
             max_cost=CostCap(max_cost, option="--max-cost"),
             repeats=repeats,
             goals=goals,
@@ -307,7 +327,14 @@ def evaluate(
             pipeline=", ".join(dict.fromkeys(file.stem for file in files)),
             index=index,
         )
-        return _run(job, asked, outputs, reader, total=len(index), summary_files=summary_files)
+        code = _run(job, asked, outputs, reader, total=len(index), summary_files=summary_files)
+        return code or (ExitCode.DATA if unanswered else ExitCode.OK)
+
+
+def _require_options_of_pending(context: typer.Context) -> None:
+    for name, option in given_options(context).items():
+        if name not in _FOR_PENDING:  # a cap on money, for one, is never ignored silently
+            raise ConfigurationError(f"{option} does not go with --pending; remove it")
 
 
 def _run(
@@ -317,7 +344,7 @@ def _run(
     reader: CaseReader,
     *,
     total: int,
-    summary_files: list[Path] | None,
+    summary_files: Sequence[Path],
 ) -> int:
     """Do a job, and show and write what comes out whatever ends it."""
     job.start()
@@ -357,7 +384,7 @@ def _run(
                 )
             show_skipped_runs(reader)
             lost = _show_sinks(job.scorer.sinks.stats())
-            _write_files(job, asked, outputs, reader, summary_files or ())
+            _write_files(job, asked, outputs, reader, summary_files)
     if job.is_cut:
         raise BudgetExceeded(
             f"{job.cap.reached}; rerun with --resume and a higher --max-cost to continue"

@@ -72,6 +72,25 @@ class Outputs:
                 "--resume, delete it, or write to another file"
             )
 
+    def opened(
+        self, data: Iterable[Path], *, keeps_text: bool, retry_failed: bool
+    ) -> EvaluationJournal | None:
+        """The results file, for a job; None where no file was named.
+
+        Args:
+            data: The files of cases.
+            keeps_text: Whether texts are in the file.
+            retry_failed: Whether cases on which the judge failed are evaluated again.
+        """
+        if self.journal is None:
+            return None
+        return EvaluationJournal(
+            self.journal,
+            about={"data": ", ".join(file.name for file in data)},
+            keeps_text=keeps_text,
+            retry_failed=retry_failed,
+        )
+
     def write(self, journal: EvaluationJournal, goals: Goals) -> list[Path]:
         """Make the other forms of the results file, and return all files that hold results."""
         for path in self._others:

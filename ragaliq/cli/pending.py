@@ -21,7 +21,7 @@ BATCH = "claude-batch"
 
 
 def evaluate_runs(
-    data: str,
+    sources: Sequence[str],
     measured: Callable[[LLMJudge], Sequence[Evaluator]],
     *,
     choice: tuple[str | None, str | None, str | None],
@@ -33,7 +33,8 @@ def evaluate_runs(
     """Judge what is pending in a file.
 
     Args:
-        data: The file's address; numbers after `?` say how batches are made and waited for.
+        sources: The file's address, alone; numbers after `?` say how batches are made and waited
+            for.
         measured: What is measured with a judge, where a run's sampling chose it.
         choice: The judge's name, model and address, as the options have them.
         sinks: Where results go; by default the file itself.
@@ -44,8 +45,9 @@ def evaluate_runs(
     from ragaliq.scoring.batches import BatchJudge
     from ragaliq.worker.runs_file import RunsFile, evaluate_pending
 
-    if not data.startswith("sqlite:"):
-        raise ConfigurationError("--pending goes with a file of runs: sqlite:///runs.db")
+    data, *more = sources
+    if more or not data.startswith("sqlite:"):
+        raise ConfigurationError("--pending goes with one file of runs: sqlite:///runs.db")
     runs = RunsFile(data)
     if not runs.path.exists():
         raise ConfigurationError(f"{runs.path}: there is no such file")

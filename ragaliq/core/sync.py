@@ -22,6 +22,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from ragaliq._private import patched_by
 from ragaliq.core.complaints import Complaints
+from ragaliq.core.process import watch_forks
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -42,7 +43,7 @@ class _DaemonThread:
     def __init__(self, name: str) -> None:
         self._name = name
         self.restart_after_fork()
-        _THREADS.add(self)
+        watch_forks(self)
 
     def restart_after_fork(self) -> None:
         """Begin without a thread, as in a forked child: its parent's is gone."""
@@ -234,17 +235,6 @@ def _stop_loop(loop: asyncio.AbstractEventLoop, pid: int) -> None:
         with suppress(RuntimeError):  # closed already
             loop.call_soon_threadsafe(loop.stop)
 
-
-_THREADS: weakref.WeakSet[_DaemonThread] = weakref.WeakSet()
-
-
-def _after_fork() -> None:
-    for thread in list(_THREADS):
-        thread.restart_after_fork()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
 
 _SYNC_CALLS = LoopThread("ragaliq-sync")
 

@@ -145,7 +145,8 @@ class CaseSources(BaseModel):
         question: Such as `input.messages`; empty where a caller gave it.
         context: `prompt` where the text stands in the prompt of the model that answered; else the
             step it was taken from: `given`, `retriever`, `tool`, `step`, `output`, `messages`,
-            `prompt_variable`; `application` where that said so itself.
+            `prompt_variable`; `reply` where the model's provider searched; `application` where that
+            said so itself.
         answer: Such as `output.answer`.
         no_context: Why nothing is known to have been retrieved and shown: `nothing_retrieved`,
             `nothing_found`, `not_in_prompt`

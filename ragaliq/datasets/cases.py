@@ -7,7 +7,7 @@ import json
 import logging
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -31,6 +31,10 @@ logger = logging.getLogger(__name__)
 _EXPECTED = ("reference_outputs", "reference_output", "reference", "expected_output")
 _NESTED = ("inputs", "outputs", "input", "output", *_EXPECTED)
 _FIELD_OF = {alias: field for field, aliases in FIELDS.items() for alias in aliases}
+
+
+CASE_NEEDS = ("query", "response")
+"""The fields that every row of a file of cases has."""
 
 
 def require_known(fields: Mapping[str, str], *, argument: str = "fields") -> None:
@@ -278,7 +282,11 @@ _MAX_ID = 128
 
 
 def case_of(
-    row: Row, own_names: Mapping[str, str], *, split_context: str | None = None
+    row: Row,
+    own_names: Mapping[str, str],
+    *,
+    needed: Sequence[str] = CASE_NEEDS,
+    split_context: str | None = None,
 ) -> RAGTestCase:
     """Make a case of a row. What belongs to no field goes into the case's metadata.
 
@@ -287,8 +295,8 @@ def case_of(
     """
     found, rest = _fields_of(row, own_names)
     where = row.where
-    if not {"query", "response"} <= found.keys():
-        raise _missing(row, found, own_names)
+    if not found.keys() >= set(needed):
+        raise _missing(row, found, own_names, needed)
     values = {field: value for field, value in found.items() if value is not None}
     if split_context is not None and isinstance(cell := values.get("context"), str):
         values["context"] = split_cell(cell, split_context) or cell
@@ -335,10 +343,13 @@ def case_of(
         raise fault(where, f"{place}: {problem['msg']}") from None
 
 
-def _missing(row: Row, found: Mapping[str, Any], own_names: Mapping[str, str]) -> RowError:
+def _missing(
+    row: Row, found: Mapping[str, Any], own_names: Mapping[str, str], needed: Sequence[str]
+) -> RowError:
     """All that a row lacks, with the options that would say where it is."""
     names = [path[:_NAME] for path, _, _ in _values(row.data)]
-    lacking = [field for field in ("query", "response", "context") if field not in found]
+    wanted = [*needed, "context"] if "response" in needed else needed
+    lacking = [field for field in wanted if field not in found]
     *some, last = (f"no {field}" for field in lacking)
     problem = f"{', '.join(some)} and {last} were found" if some else f"{last} was found"
     # A table without a header would be quoted here: names are shown where some are known.
@@ -395,6 +406,7 @@ class CaseReader:
         fields: Mapping[str, str],
         on_error: OnError,
         encoding: str | None = None,
+        needed: Sequence[str] = CASE_NEEDS,
         split_context: str | None = None,
     ) -> None:
         self.path = path
@@ -403,7 +415,7 @@ class CaseReader:
         self.skipped_rows: list[SkippedRow] = []
         self.columns: dict[str, None] = {}
         self.row = 0
-        self._format, self._encoding = file_format, encoding
+        self._format, self._encoding, self._needed = file_format, encoding, needed
         self._fields = dict(fields)
         self._on_error = on_error
 
@@ -423,7 +435,12 @@ class CaseReader:
                 if row.data.keys() - self.columns.keys() and len(self.columns) < _REMEMBERED:
                     names = (str(name)[:_NAME] for name in row.data)
                     self.columns.update(dict.fromkeys(itertools.islice(names, _REMEMBERED)))
-                case = case_of(row, self._fields, split_context=self._split_context)
+                case = case_of(
+                    row,
+                    self._fields,
+                    needed=self._needed,
+                    split_context=self._split_context,
+                )
                 is_noted = is_noted or self._noted(case, row)
                 require_new(case.id, row.where, seen)
                 self.row = row.number

@@ -157,6 +157,33 @@ class _Several(CaseReader):
             self.columns |= reader.columns
 
 
+def read_questions(
+    path: str | Path, *, fields: Mapping[str, str] | None = None, encoding: str | None = None
+) -> CaseReader:
+    """Read questions from a file of the forms that `read_cases` knows: cases without answers.
+
+    Args:
+        path: The file.
+        fields: See `read_cases`.
+        encoding: See `read_cases`.
+
+    Raises:
+        ConfigurationError: `fields` is wrong.
+        DatasetError: The file is missing or of no known format; while iterating also for a bad row.
+    """
+    require_known(fields or {})
+    file = Path(path)
+    require_file(file)
+    return CaseReader(
+        file,
+        file_format=format_of(file),
+        fields=fields or {},
+        on_error="raise",
+        encoding=encoding,
+        needed=("query",),
+    )
+
+
 def standard_input(folder: str) -> Path:
     """Keep what comes on standard input in a file: cases are read twice, counted and then judged.
 

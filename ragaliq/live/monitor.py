@@ -4,54 +4,129 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-from collections.abc import AsyncIterator, Callable, Iterable
+import math
+import time
+import weakref
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Literal, NoReturn, Self, TypedDict, Unpack, overload
+from dataclasses import replace
+from functools import partial
+from importlib import import_module
+from typing import (
+    Any,
+    Literal,
+    NoReturn,
+    Protocol,
+    Self,
+    TypedDict,
+    Unpack,
+    overload,
+    runtime_checkable,
+)
 from uuid import UUID, uuid4
 
 from ragaliq.capture import RunLog
 from ragaliq.core.checks import require_choice, require_positive, takes_only
 from ragaliq.core.complaints import Complaints
+from ragaliq.core.concurrency import is_being_cancelled
 from ragaliq.core.policy import ScoringPolicy
-from ragaliq.core.results import Evaluation
-from ragaliq.core.run import SpanTarget
+from ragaliq.core.results import Evaluation, EvaluationResult
+from ragaliq.core.run import RunInfo, SpanTarget
 from ragaliq.core.suppression import is_suppressed
 from ragaliq.core.test_case import RAGTestCase
-from ragaliq.errors import ConfigurationError, NotEvaluated, RagaliqError
+from ragaliq.errors import (
+    BudgetExceeded,
+    CircuitOpenError,
+    ConfigurationError,
+    JobRefusedError,
+    NotEvaluated,
+    RagaliqError,
+)
+from ragaliq.evaluators.case import RAISED
+from ragaliq.evaluators.evaluator import Evaluator
 from ragaliq.evaluators.registry import EvaluatorSpec, resolve_evaluators
 from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.resolve import CalibrationSpec, JudgeSpec
-from ragaliq.live.engine import Engine, ResultCallback, living_engine
-from ragaliq.live.enqueueing import Enqueueing, executor_at, leave_to_workers
-from ragaliq.live.lifecycle import Sweepable
 from ragaliq.live.lifespan import Capture
-from ragaliq.live.run import Framework, OpenRun, Receipt
+from ragaliq.live.queue import JudgeQueue, closed
+from ragaliq.live.reporting import Reporter, ResultCallback, is_reporting
+from ragaliq.live.run import Answered, Framework, InlineMode, OpenRun, Receipt
+from ragaliq.live.runtime import LINGER, RUNTIME, Part, Sweepable, described_as
 from ragaliq.live.sampler import Decision, Sampler
 from ragaliq.live.sampling import Choice, Sampling
 from ragaliq.live.stats import MonitorStats, Tally
 from ragaliq.live.tracing import F, Retrieved, add_context, traced
-from ragaliq.records.sinks import SinkSpec
-from ragaliq.scoring.execution import Executor
-from ragaliq.scoring.limits.breaker import CircuitBreaker
-from ragaliq.scoring.limits.budget import Budget
-from ragaliq.scoring.limits.protection import Limits
-from ragaliq.scoring.limits.rate_limits import RateLimits
-from ragaliq.scoring.scorer import Scorer
-from ragaliq.scoring.settings import chosen_judge, read_settings
+from ragaliq.records.sinks import SinkLane, SinkSet, SinkSpec, resolve_sink
+from ragaliq.scoring.execution import Executor, InProcess, takes_process
+from ragaliq.scoring.limits.breaker import Circuit, CircuitBreaker
+from ragaliq.scoring.limits.budget import Budget, BudgetLedger
+from ragaliq.scoring.limits.protection import Limits, Protection, storage_failed
+from ragaliq.scoring.limits.rate_limits import RateLimits, Turns
+from ragaliq.scoring.scorer import Scorer, sink_failed
+from ragaliq.scoring.settings import LiveSettings, chosen_judge, read_settings
+from ragaliq.telemetry import names
 from ragaliq.telemetry.content import ContentPolicy, Redactor
 from ragaliq.telemetry.emit import Emitter, TelemetryOptions, current_span_target
 from ragaliq.telemetry.providers import providers_in_use
-from ragaliq.worker.executor import JobExecutor
 
 logger = logging.getLogger(__name__)
 
 _COMPLAINTS = Complaints(logger)
 
 _DEFAULT_TIMEOUT = 30.0
-_VARIABLES = ("RAGALIQ_", "OTEL_", "ANTHROPIC_", "OPENAI_")
 _REQUESTED = Choice(reason="requested")
 _UNDECIDED = Decision(0.0, None)
+# What a rule chose goes before what the rate chose, and first what somebody waits for.
+_PRIORITIES = {"rate": 0, "requested": 2}
+# An annex, found by its name where runs are judged by workers elsewhere.
+_WORKERS = "ragaliq.worker.enqueueing"
+
+
+@runtime_checkable
+class HoldsRuns(Protocol):
+    """Something that keeps runs back for a while after their end."""
+
+    def hand_over_ended(self) -> bool:
+        """Submit every run that has ended, now; False where some could not be in time."""
+
+
+@runtime_checkable
+class Elsewhere(Protocol):
+    """Takes runs that are judged elsewhere, such as a `BrokerExecutor`."""
+
+    name: str
+    max_job_bytes: int | None
+
+    async def publish(self, job_id: str, message: bytes) -> None:
+        """Enqueue a job."""
+
+    async def aclose(self) -> None:
+        """Close connections; it may be used again afterwards."""
+
+
+class Publisher(Protocol):
+    """Enqueues runs for workers elsewhere."""
+
+    executor: str
+
+    async def publish(
+        self,
+        case: RAGTestCase,
+        run: RunInfo,
+        metrics: Iterable[str],
+        failed: Callable[[str], object],
+    ) -> None:
+        """Enqueue a run; `failed` is called with the class of each failed attempt.
+
+        Raises:
+            JobRefusedError: It never can be.
+        """
+
+    async def aclose(self) -> None:
+        """Let go of the connection."""
+
+    def after_fork(self) -> None:
+        """In a forked child: leave the parent's connection alone."""
 
 
 class RunDetails(TypedDict, total=False):
@@ -80,9 +155,11 @@ class Monitor:
     the first run, and once more in forked children. At exit the monitor waits up to `exit_timeout`
     seconds for queued runs.
 
-    Monitors with equal arguments (the same judge object, the same functions) share thread, child
-    process, queue, limits and sinks, so that one may be made for each request; each has its own
-    counts. What they share ends with the last of them. Make other monitors once.
+    One thread of the process serves all monitors, so that one may be made for each request. What is
+    expensive they share by its own description: monitors of one judge (its name, or the same
+    object) share its process, breaker and queue; equal budgets, equal rate limits, the same sinks,
+    the same `Sampling` object and the same `on_result` function are one each. Each monitor has its
+    own counts. What they share ends when the last of them is closed, or a minute after it is gone.
 
     Args:
         judge: `local` (embedded, without a key), `claude`, `local>claude` or a judge object; by
@@ -97,9 +174,9 @@ class Monitor:
         policy: Scoring policy of evaluators without their own.
         declines: The application's own ways to decline: texts, or regular expressions between
             slashes. Such an answer has the status `answer_refused` and no score.
-        concurrency: Runs evaluated at the same time.
-        max_queue: Runs that may wait; further ones are counted `queue_full`.
-        max_queue_bytes: Bytes of text that the waiting runs may hold.
+        concurrency: Runs that the judge may have at the same time.
+        max_queue: Runs that may wait for the judge; further ones are counted `queue_full`.
+        max_queue_bytes: Bytes of text that the runs that wait for the judge may hold.
         deadline: Seconds for each metric of a run.
         executor: Where evaluations run: `thread`, or `process` for a child process. By default from
             `RAGALIQ_EXECUTOR`, else `process` for the embedded judge or a local small one with
@@ -132,6 +209,17 @@ class Monitor:
         ConfigurationError: A setting is wrong, or the judge cannot be built.
     """
 
+    judge: LLMJudge | None = None
+    metrics: Sequence[Evaluator]
+    sinks: SinkSet
+    sampler: Sampler
+    inline: InlineMode | None
+    queue: JudgeQueue
+    _scorer: Scorer | None = None
+    _elsewhere: Publisher | None = None
+    _reporter: Reporter | None = None
+    _keeps_turns: bool
+
     @takes_only()
     def __init__(
         self,
@@ -147,7 +235,7 @@ class Monitor:
         max_queue: int = 1000,
         max_queue_bytes: int = 64 * 2**20,
         deadline: float = 60.0,
-        executor: Executor | JobExecutor | str | None = None,
+        executor: Executor | Elsewhere | str | None = None,
         niceness: int = 10,
         mode: Literal["background", "inline"] = "background",
         inline_timeout: float = 10.0,
@@ -165,60 +253,216 @@ class Monitor:
         telemetry: TelemetryOptions | None = None,
     ) -> None:
         given = {name: value for name, value in locals().items() if name != "self"}
-        given["metrics"] = metrics = _listed(metrics)
         given["declines"] = declines = (declines,) if isinstance(declines, str) else tuple(declines)
-        given["sinks"] = sinks = _listed(sinks)
-        given["environment"] = {
-            name: value for name, value in os.environ.items() if name.startswith(_VARIABLES)
-        }
+        require_positive(
+            deadline=deadline,
+            inline_timeout=inline_timeout,
+            concurrency=concurrency,
+            max_queue=max_queue,
+            max_queue_bytes=max_queue_bytes,
+            on_result_timeout=on_result_timeout,
+        )
+        require_choice(mode, "background", "inline", name="mode")
+        if on_result is not None and not callable(on_result):
+            raise ConfigurationError(
+                f"Monitor: on_result must be a function, got {type(on_result).__name__}"
+            )
         settings = read_settings()
         self._is_enabled = settings.enabled if enabled is None else enabled
         self.tally = Tally()
-        engine = living_engine(given)
-        if engine is None or not engine.add(self):
-            require_positive(deadline=deadline, inline_timeout=inline_timeout)
-            require_choice(mode, "background", "inline", name="mode")
-            policy = policy.with_declines(declines)
-            content = ContentPolicy.resolve(capture_content=capture_content, redact=redact)
-            emitter = Emitter(content, telemetry)
-            scorer: Scorer | Enqueueing
-            if (elsewhere := executor_at(executor)) is not None:
-                leave_to_workers(given, Monitor)
-                # What is not named is what the workers measure.
-                named = () if metrics is None else resolve_evaluators(metrics, policy=policy)
-                scorer = Enqueueing(elsewhere, named, emitter)
-            else:
-                scorer = Scorer(
-                    chosen_judge(settings, judge, calibration),
-                    metrics,
-                    policy=policy,
-                    deadline=deadline,
-                    limits=Limits(budget=budget, judge_limits=judge_limits, breaker=breaker),
-                    executor=settings.executor if executor is None else str(executor),
-                    niceness=niceness,
-                    redact_for_judge=redact_for_judge,
-                    telemetry=emitter,
-                    sinks=sinks,
-                )
-                rate = settings.sample_rate if sample_rate is None else sample_rate
-                if budget is None and sampling is None and rate == 1.0:
-                    _say_what_it_costs(scorer.judge)
-            measured = [evaluator.name for evaluator in scorer.metrics]
-            engine = Engine(
-                scorer,
-                Sampler(sampling, sample_rate, general=settings.sample_rate, metrics=measured),
-                given,
-                concurrency=concurrency,
-                max_queue=max_queue,
-                max_queue_bytes=max_queue_bytes,
-                on_result=on_result,
-                on_result_timeout=on_result_timeout,
-                inline_timeout=inline_timeout if mode == "inline" else None,
-                exit_timeout=exit_timeout,
+        self.max_queue, self.max_queue_bytes = max_queue, max_queue_bytes
+        self.exit_timeout = exit_timeout
+        self._inline_timeout = inline_timeout if mode == "inline" else None
+        self._complaints = Complaints(logger)
+        self._holding: weakref.WeakSet[HoldsRuns] = weakref.WeakSet()
+        self._uses: list[Part] = []
+        content = ContentPolicy.resolve(capture_content=capture_content, redact=redact)
+        self.emitter = Emitter(content, telemetry)
+        executor = settings.executor if executor is None else executor
+        is_elsewhere = isinstance(executor, Elsewhere) or "://" in str(executor)
+        if is_elsewhere:
+            import_module(_WORKERS).leave_to_workers(given, Monitor)
+        self.concurrency = 1 if is_elsewhere else concurrency
+        # Again in a forked child, where nothing of it is the parent's.
+        self._attach = partial(
+            self._attached_elsewhere if is_elsewhere else self._attached,
+            executor=executor,
+            judge=judge,
+            calibration=calibration,
+            metrics=metrics if metrics is None or isinstance(metrics, str) else tuple(metrics),
+            policy=policy.with_declines(declines),
+            deadline=deadline,
+            niceness=niceness,
+            limits=Limits(budget=budget, judge_limits=judge_limits, breaker=breaker),
+            on_result=on_result,
+            on_result_timeout=on_result_timeout,
+            sinks=sinks if isinstance(sinks, str) else tuple(sinks),
+            redact_for_judge=redact_for_judge,
+            sampling=sampling,
+            sample_rate=sample_rate,
+            settings=settings,
+        )
+        weakref.finalize(self, RUNTIME.drop, self._uses).atexit = False
+        self._attach()
+        RUNTIME.monitors.add(self)
+        rate = settings.sample_rate if sample_rate is None else sample_rate
+        if self.judge is not None and budget is None and sampling is None and rate == 1.0:
+            _say_what_it_costs(self.judge)
+
+    # --- what it shares with other monitors -----------------------------------------------------
+
+    def _attached(
+        self,
+        *,
+        executor: Any,
+        judge: JudgeSpec | str | None,
+        calibration: CalibrationSpec | None,
+        metrics: Iterable[EvaluatorSpec] | None,
+        policy: ScoringPolicy,
+        deadline: float,
+        niceness: int,
+        limits: Limits,
+        on_result: ResultCallback | None,
+        on_result_timeout: float,
+        sinks: Iterable[SinkSpec],
+        redact_for_judge: Redactor | None,
+        sampling: Sampling | None,
+        sample_rate: float | None,
+        settings: LiveSettings,
+    ) -> None:
+        """Take what this process judges with."""
+        share = partial(RUNTIME.share, self._uses)
+        spec = settings.judge or "local" if judge is None else judge
+        curve = settings.calibration if calibration is None else calibration
+        # Those that are named are told by their names, others are the same object or another one.
+        described = described_as(spec), settings.model, described_as(curve)
+        decider = share(
+            ("judge", described),
+            lambda: chosen_judge(settings, judge, calibration),
+            close=lambda value, timeout: RUNTIME.run(lambda: closed(value), timeout),
+            linger=LINGER,
+        )
+        self.queue = share(("queue", described), JudgeQueue, linger=LINGER)
+        self.metrics = resolve_evaluators(metrics, judge=decider, policy=policy)
+        process: InProcess | None = None
+        if takes_process(executor, judge=decider, evaluators=self.metrics, niceness=niceness):
+            process = share(
+                ("process", InProcess.description(decider, niceness)),
+                lambda: InProcess(decider, niceness=niceness),
+                close=lambda value, timeout: RUNTIME.run(value.aclose, timeout),
+                disown=InProcess.disown,
+                linger=LINGER,
             )
-            engine.add(self)
-        self._engine = engine
-        self.metrics, self.judge = engine.metrics, engine.judge
+        failed = storage_failed(self.emitter.metrics)
+        circuit, ledger, turns = None, None, None
+        if (breaker := limits.breaker) is not None:
+            circuit = share(
+                ("breaker", described, breaker), partial(Circuit, breaker), linger=LINGER
+            )
+        # These are not forgotten with a monitor: what was spent counts for an hour or a day.
+        if (budget := limits.budget) is not None:
+            ledger = share(
+                ("budget", budget),
+                partial(BudgetLedger, budget, on_error=failed),
+                close=_release,
+                linger=math.inf,
+            )
+        if (rates := limits.judge_limits) is not None:
+            turns = share(
+                ("rates", rates),
+                partial(Turns, rates, on_error=failed),
+                close=_release,
+                linger=math.inf,
+            )
+        protection = Protection(self.emitter.metrics, circuit=circuit, ledger=ledger, turns=turns)
+        count = sink_failed(self.emitter.metrics)
+
+        def lane_of(sink: SinkSpec) -> SinkLane:
+            return share(
+                ("sink", described_as(sink)),
+                lambda: SinkLane(resolve_sink(sink), on_error=count),
+                close=SinkLane.close,
+                linger=LINGER,
+            )
+
+        self._scorer = Scorer(
+            decider,
+            self.metrics,
+            deadline=deadline,
+            limits=protection,
+            processes=process or 0,
+            redact_for_judge=redact_for_judge,
+            telemetry=self.emitter,
+            sinks=SinkSet(sinks, content=self.emitter.content, lane_of=lane_of),
+            keeps_judge=True,
+        )
+        self.judge, self.sinks = self._scorer.judge, self._scorer.sinks
+        self._keeps_turns = any(evaluator.policy.history_turns for evaluator in self.metrics)
+        self._reporter = on_result and share(
+            ("on_result", described_as(on_result), on_result_timeout),
+            lambda: Reporter(on_result, on_result_timeout, self._complaints),
+            close=lambda value, _: value.stop(),
+        )
+        self._sample(sampling, sample_rate, settings)
+
+    def _attached_elsewhere(
+        self,
+        *,
+        executor: Any,
+        metrics: Iterable[EvaluatorSpec] | None,
+        policy: ScoringPolicy,
+        sampling: Sampling | None,
+        sample_rate: float | None,
+        settings: LiveSettings,
+        **_: Any,
+    ) -> None:
+        """Take what runs are enqueued with for workers elsewhere."""
+        share = partial(RUNTIME.share, self._uses)
+        described = described_as(executor)
+        self._elsewhere = share(
+            ("elsewhere", described),
+            lambda: import_module(_WORKERS).Enqueueing(executor),
+            close=lambda value, timeout: RUNTIME.run(value.aclose, timeout),
+            disown=lambda value: value.after_fork(),
+            linger=LINGER,
+        )
+        self.queue = share(("queue", described), JudgeQueue, linger=LINGER)
+        # What is not named is what the workers measure.
+        self.metrics = () if metrics is None else resolve_evaluators(metrics, policy=policy)
+        self._keeps_turns = True  # the workers may look at them
+        self.sinks = SinkSet(())
+        self._sample(sampling, sample_rate, settings)
+
+    def _sample(
+        self, sampling: Sampling | None, rate: float | None, settings: LiveSettings
+    ) -> None:
+        measured = tuple(evaluator.name for evaluator in self.metrics)
+
+        def make() -> Sampler:
+            return Sampler(sampling, rate, general=settings.sample_rate, metrics=measured)
+
+        if sampling is None:
+            self.sampler = make()
+        else:
+            # Runs that are held for feedback, and a cap on runs, are the process's.
+            self.sampler = RUNTIME.share(
+                self._uses,
+                ("sampling", described_as(sampling), measured, rate),
+                make,
+                close=lambda value, _: value.close(),
+                linger=math.inf,
+            )
+        self.inline = None if self._inline_timeout is None else InlineMode(self._inline_timeout)
+        self.emitter.watch(self.queue, self.tally, owner=self)
+
+    def restart_after_fork(self) -> None:
+        """In a forked child: counts, queue and threads are the parent's; called by the runtime."""
+        before, self.tally = self.tally, Tally()
+        is_closed = self.tally.is_closed = before.is_closed
+        before.abandon()
+        self._uses.clear()
+        if not is_closed:
+            self._attach()
 
     def __repr__(self) -> str:
         names = ", ".join(evaluator.name for evaluator in self.metrics)
@@ -244,21 +488,20 @@ class Monitor:
         """
         if not self._is_enabled or is_suppressed():
             return None
-        engine = self._engine
         try:
-            decision = engine.sampler.begin(run_id, pipeline)
+            decision = self.sampler.begin(run_id, pipeline)
             # Of most runs of most applications nothing is asked but this decision.
-            name = "" if decision is None and engine.inline is None else str(run_id)
+            name = "" if decision is None and self.inline is None else str(run_id)
         except Exception as error:  # noqa: BLE001 - the application's request must not notice
             logger.debug("a run could not be begun: %s", type(error).__name__)
-            OpenRun(engine, self.tally, "", _UNDECIDED).discard("internal_error")
+            OpenRun(self, "", _UNDECIDED).discard("internal_error")
             return None
-        if engine.inline is not None:
-            engine.inline.began(name)
+        if self.inline is not None:
+            self.inline.began(name)
         if decision is None:
             self.tally.sampled_out()
             return None
-        return OpenRun(engine, self.tally, name, decision, pipeline=pipeline, framework=framework)
+        return OpenRun(self, name, decision, pipeline=pipeline, framework=framework)
 
     def can_sample(self, trace_id: str) -> bool:
         """Whether a run in this trace may be evaluated; a collector need not keep others.
@@ -266,11 +509,11 @@ class Monitor:
         Args:
             trace_id: 32 lower-case hex digits.
         """
-        return self._is_enabled and self._engine.sampler.can_choose(trace_id)
+        return self._is_enabled and self.sampler.can_choose(trace_id)
 
     def submit(
         self,
-        case: RAGTestCase | RunLog,
+        case: Answered,
         *,
         target: SpanTarget | None = None,
         pipeline: str = "",
@@ -356,8 +599,8 @@ class Monitor:
             return False
         is_chosen = False
         try:
-            for run, choice in self._engine.sampler.feedback(str(run_id), value):
-                is_chosen |= self._engine.submit(run, choice)
+            for run, choice in self.sampler.feedback(str(run_id), value):
+                is_chosen |= run.monitor.enqueue(run, choice)
         except Exception as error:  # noqa: BLE001 - the application's request must not notice
             logger.debug("feedback could not be taken: %s", type(error).__name__)
         return is_chosen
@@ -371,7 +614,7 @@ class Monitor:
 
     def evaluate(
         self,
-        case: RAGTestCase | RunLog,
+        case: Answered,
         *,
         timeout: float = _DEFAULT_TIMEOUT,
         **run: Unpack[RunDetails],
@@ -394,7 +637,7 @@ class Monitor:
             RuntimeError: Called on the monitor's own thread, from `on_result` for instance, where
                 it would wait for itself; use `await monitor.aevaluate(...)` there.
         """
-        if self._engine.is_own_thread:
+        if self.is_own_thread:
             raise RuntimeError(
                 "monitor.evaluate() was called on the monitor's own thread and would wait for "
                 "itself; make on_result a coroutine function and use `await monitor.aevaluate()`"
@@ -403,7 +646,7 @@ class Monitor:
 
     async def aevaluate(
         self,
-        case: RAGTestCase | RunLog,
+        case: Answered,
         *,
         timeout: float = _DEFAULT_TIMEOUT,  # noqa: ASYNC109 - as in evaluate
         **run: Unpack[RunDetails],
@@ -430,7 +673,7 @@ class Monitor:
             The result; None for a run that is unknown (sampled out, or one of more than 1,000 runs
             or 64 MiB of text ago), could not be evaluated, or takes too long.
         """
-        inline = self._engine.inline
+        inline = self.inline
         receipt = None if inline is None else inline.find(None if run_id is None else str(run_id))
         if inline is None or receipt is None:
             return None
@@ -442,7 +685,7 @@ class Monitor:
     @property
     def last_result(self) -> Evaluation | None:
         """The result of this thread's or task's latest run, if it is there; inline mode only."""
-        inline = self._engine.inline
+        inline = self.inline
         receipt = None if inline is None else inline.find(None)
         return None if receipt is None else receipt.result
 
@@ -452,9 +695,7 @@ class Monitor:
         Leaving it waits up to `timeout` seconds until every run is evaluated, then has
         OpenTelemetry's providers send what they hold. It never raises.
         """
-        return Capture(
-            self, timeout=timeout, providers=providers_in_use(self._engine.emitter.options)
-        )
+        return Capture(self, timeout=timeout, providers=providers_in_use(self.emitter.options))
 
     @asynccontextmanager
     async def lifespan(
@@ -479,7 +720,7 @@ class Monitor:
             yield
         finally:
             # Made only now, when the application has set its telemetry up.
-            within = self._engine.exit_timeout if timeout is None else timeout
+            within = self.exit_timeout if timeout is None else timeout
             async with self.capture(timeout=within) as capture:
                 pass
             if not capture.complete:
@@ -491,13 +732,16 @@ class Monitor:
         Returns:
             False when `timeout` seconds were not enough, or when called from `on_result`.
         """
-        return self._engine.flush(timeout, self.tally)
+        deadline = time.monotonic() + timeout
+        finished = self._hand_over_ended()  # somebody waits for these runs' scores
+        finished = not self.is_own_thread and self.queue.wait(self.tally, timeout) and finished
+        return self.sinks.flush(max(0.0, deadline - time.monotonic())) and finished
 
     async def aflush(self, timeout: float = 30.0) -> bool:  # noqa: ASYNC109 - as in flush
         """`flush` without blocking the event loop."""
         return await asyncio.to_thread(self.flush, timeout)
 
-    def _requested(self, case: RAGTestCase | RunLog, details: RunDetails) -> Receipt:
+    def _requested(self, case: Answered, details: RunDetails) -> Receipt:
         """Have a run judged that somebody waits for."""
         if not self._is_enabled:
             raise NotEvaluated("disabled")
@@ -510,8 +754,7 @@ class Monitor:
             raise TypeError(f"evaluate takes a RAGTestCase or a RunLog, not {type(case).__name__}")
         receipt = Receipt()
         run = OpenRun(
-            self._engine,
-            self.tally,
+            self,
             details.get("run_id") or uuid4().hex,
             Decision(0.0, _REQUESTED),
             pipeline=details.get("pipeline", ""),
@@ -521,6 +764,131 @@ class Monitor:
         target = details.get("target") or current_span_target()
         run.submit(case, target=target, session_id=details.get("session_id"))
         return receipt
+
+    # --- judging ------------------------------------------------------------------------------
+
+    @property
+    def is_own_thread(self) -> bool:
+        """Whether the caller runs where runs are judged or reported: it would wait for itself."""
+        if RUNTIME.thread.is_current:
+            return True
+        return self._reporter is not None and self._reporter.is_own_thread
+
+    def enqueue(self, run: OpenRun, choice: Choice) -> bool:
+        """Queue a submitted run without blocking; whether it was taken. The reason is counted.
+
+        Raises:
+            RuntimeError: The thread cannot be started; nothing is counted.
+        """
+        run.choice, run.priority = choice, _PRIORITIES.get(choice.reason, 1)
+        if run.receipt is None and self.inline is not None:
+            self.inline.expect(run)
+        if choice.reason == "requested" and (RUNTIME.thread.is_current or is_reporting()):
+            # Every run at the judge may wait for such a callback: queued, it would never start.
+            work = self.judge_run(run, reports=False)
+            asyncio.run_coroutine_threadsafe(work, RUNTIME.thread.loop())
+            return True
+        if self._reporter is not None and not run.tally.is_closed:
+            self._reporter.prepare()
+        return self.queue.put(run)
+
+    async def judge_run(self, run: OpenRun, *, reports: bool = True) -> None:
+        """Have a run judged, count what became of it and report it; called by the queue."""
+        evaluation: Evaluation | None = None
+        try:
+            info, case = run.info(), self._case_of(run)
+            if self._elsewhere is not None:
+                chosen = info.metric_probabilities
+                metrics = [e.name for e in self.metrics if e.name in chosen or not chosen]
+                failed = partial(self._publish_failed, run.tally)
+                await self._elsewhere.publish(case, info, metrics, failed)
+                run.end("enqueued")
+            elif self._scorer is not None:
+                lag = max(0.0, time.time() - run.ended_at)
+                try:
+                    evaluation = await self._scorer.score(case, info, lag=lag)
+                except CircuitOpenError:
+                    evaluation = self._unjudged(self._scorer, run, case, info)
+                else:
+                    self._judged(run, evaluation)
+        except JobRefusedError as error:
+            self._complaints.add(f"a run cannot be enqueued ({error.reason})", error)
+            run.end("incomplete_run", error.reason)
+        except BudgetExceeded:
+            run.end("over_budget")
+        except BaseException as error:
+            if is_being_cancelled():
+                run.end("shutdown")
+                raise
+            # A judge may even raise SystemExit, which would end the worker's loop.
+            self._complaints.add("a run could not be evaluated", error)
+            run.end("incomplete_run", "internal_error")
+            self._say_if_none_scored(run.tally)
+        if evaluation is not None:
+            if run.receipt is not None:
+                run.receipt.settle(evaluation)
+            if reports and self._reporter is not None:
+                await self._reporter.report(evaluation, run.tally)
+
+    def _case_of(self, run: OpenRun) -> RAGTestCase:
+        """The run's case, with what is known of the conversation that it is a part of."""
+        case, name = run.case, run.session_id
+        if isinstance(case, RunLog):
+            name = name or case.conversation
+            case = case.build()
+        if not name or not self._keeps_turns:
+            return case
+        # Before limits: what is not judged is a turn of the conversation all the same.
+        return self.queue.conversations.joined(
+            case, f"{run.pipeline}\n{name}", fills=run.session_id is not None
+        )
+
+    def _judged(self, run: OpenRun, evaluation: Evaluation) -> None:
+        """Count a run that was judged, and say once what keeps runs from being scored."""
+        missing = evaluation.case.sources.no_context
+        run.tally.evaluated(run, evaluation.results, no_context=missing)
+        self._say_why_unanswered(evaluation.results)
+        if missing:
+            self._say_if_none_scored(run.tally)
+
+    def _unjudged(
+        self, scorer: Scorer, run: OpenRun, case: RAGTestCase, info: RunInfo
+    ) -> Evaluation | None:
+        """Count a run that the breaker kept from the judge; the evaluation, where it is awaited."""
+        # There may be thousands of these a second: they make no spans or events.
+        results = scorer.unjudged(info.metric_probabilities)
+        run.tally.evaluated(run, results, unjudged=True)
+        self.emitter.metrics.evaluated(info.pipeline, results)
+        if self._reporter is None and run.receipt is None:
+            return None
+        lag = max(0.0, time.time() - run.ended_at)
+        return Evaluation(case=scorer.shown(case), results=results, run=info, lag=lag)
+
+    def _publish_failed(self, tally: Tally, kind: str) -> None:
+        tally.publish_errors += 1
+        self.emitter.metrics.record(names.METRIC_PUBLISH_ERRORS, 1, {names.ERROR_TYPE: kind})
+
+    def _say_if_none_scored(self, tally: Tally) -> None:
+        found = tally.none_scored()
+        if found:
+            self._complaints.once(
+                "none scored",
+                f"of the first runs none was scored ({found}): monitor.stats() says why, and the "
+                "handler's explain(run_id) what was found of a run",
+            )
+
+    def _say_why_unanswered(self, results: Mapping[str, EvaluationResult]) -> None:
+        for result in results.values():
+            is_logged = (result.error or "").startswith(RAISED)
+            if result.status.is_unanswered and not is_logged:
+                kind = result.error_type or result.status.value
+                # Its message may be that of the user's own judge, and quote anything.
+                self._complaints.once(
+                    kind,
+                    f"the judge gave no answer: {kind}; further ones are counted, not logged; the "
+                    "result's `error` says more, and `ragaliq doctor` tries the judge",
+                    key="unanswered",
+                )
 
     # --- the ends -----------------------------------------------------------------------------
 
@@ -533,7 +901,25 @@ class Monitor:
         Returns:
             Whether everything was evaluated.
         """
-        return self._engine.close(timeout, self.tally)
+        deadline = time.monotonic() + timeout
+        self._hand_over_ended()
+        self.tally.is_closed = True
+        if self.is_own_thread:
+            return False  # the next close from elsewhere, or the exit's, waits for what is queued
+        finished = self.queue.wait(self.tally, timeout)
+        is_first, self.tally.is_given_up = not self.tally.is_given_up, True
+        self.queue.give_up(self.tally)
+        if not finished and is_first:
+            RUNTIME.call(self.queue.cancel, self.tally)
+            # A moment for cancelled evaluations to count themselves and release their connections.
+            left = max(0.5, deadline - time.monotonic())
+            self.queue.wait(self.tally, left, whatever=True)
+        finished = self.sinks.flush(max(0.25, deadline - time.monotonic())) and finished
+        return RUNTIME.let_go(self._uses, max(0.25, deadline - time.monotonic())) and finished
+
+    def _hand_over_ended(self) -> bool:
+        in_time = [each.hand_over_ended() for each in list(self._holding)]
+        return all(in_time)
 
     def sweep_later(self, delay: float, sweepable: Sweepable) -> bool:
         """Sweep something on the worker's thread, in `delay` seconds or sooner; for adapters.
@@ -541,12 +927,34 @@ class Monitor:
         Returns:
             False when it will not be done: the monitor is off or closed.
         """
-        is_open = self._is_enabled and not self.tally.is_closed
-        return is_open and self._engine.sweep_later(delay, sweepable)
+        if not self._is_enabled or self.tally.is_closed:
+            return False
+        if self._reporter is not None:
+            self._reporter.prepare()  # a run may end only after the main thread has
+        if isinstance(sweepable, HoldsRuns):
+            self._holding.add(sweepable)
+        return RUNTIME.sweep_later(delay, sweepable)
 
     def stats(self) -> MonitorStats:
         """What became of every run so far."""
-        return self._engine.stats(self.tally)
+        stats = replace(
+            self.tally.snapshot(),
+            queued=self.queue.size,
+            queued_bytes=self.queue.bytes,
+            sampling=self.sampler.counts(),
+            sinks=self.sinks.stats(),
+        )
+        if self._elsewhere is not None:
+            return replace(stats, executor=self._elsewhere.executor)
+        if self._scorer is None:
+            return stats
+        stats = replace(stats, executor=self._scorer.executor, restarts=self._scorer.restarts)
+        limits = self._scorer.protection
+        if limits is None:
+            return stats
+        return replace(
+            stats, breaker=limits.breaker, budget=limits.budget(), limits_storage=limits.storage
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -579,9 +987,5 @@ def _say_what_it_costs(judge: LLMJudge) -> None:
         )
 
 
-def _listed(given: Iterable[Any] | None) -> Any:
-    """What may be read more than once, and stays as it was given.
-
-    A name alone is refused or read where it is used.
-    """
-    return given if given is None or isinstance(given, str) else tuple(given)
+def _release(limit: BudgetLedger | Turns, timeout: float) -> None:
+    RUNTIME.run(limit.aclose, timeout)

@@ -27,7 +27,7 @@ from ragaliq.telemetry.names import Outcome
 from ragaliq.telemetry.providers import service_version
 
 if TYPE_CHECKING:
-    from ragaliq.live.engine import Engine
+    from ragaliq.live.monitor import Monitor
     from ragaliq.live.sampler import Decision
     from ragaliq.live.sampling import Choice
 
@@ -37,8 +37,11 @@ logger = logging.getLogger(__name__)
 _COMPLAINTS = Complaints(logger)
 
 Framework = Literal["", "langchain", "llama_index"]
+Answered = RAGTestCase | RunLog
+"""A question with its answer: as a case, or as the log that the worker builds the case from."""
+
 # The plain class first: asking a pydantic one takes longer than all the rest of `submit`.
-_CASES = (RunLog, RAGTestCase)
+_ANSWERED = (RunLog, RAGTestCase)
 # Results that inline mode remembers.
 _KEPT = 1000
 _KEPT_BYTES = 64 * 2**20
@@ -53,30 +56,30 @@ class OpenRun:
     request or `submit` was interrupted, is counted `abandoned`.
 
     Attributes:
-        engine: Queues it.
-        tally: Where it is counted.
+        monitor: Whose run it is.
         run_id: The run's id as text.
         decision: What its sampling number is compared with.
         pipeline: The name that it was begun under.
         framework: What ran it.
         receipt: Where somebody waits for the result; None where nobody does.
+        tally: Where it is counted: in a forked child, the parent's runs still with the parent's.
         is_pending: Whether it was counted and has no outcome yet.
         case, target, size, choice, priority: Of a submitted run: the case and the span it is
             about, the bytes its texts take, why it is evaluated, and its place in the queue.
         is_done: Whether the worker will not touch it any more.
     """
 
-    engine: Engine
-    tally: Tally
+    monitor: Monitor
     run_id: str
     decision: Decision
     _: KW_ONLY
     pipeline: str = ""
     framework: Framework = ""
     receipt: Receipt | None = None
+    tally: Tally = field(init=False)
     is_pending: bool = field(init=False, default=False)
     is_done: bool = field(init=False, default=False)
-    case: RAGTestCase | RunLog = field(init=False)
+    case: Answered = field(init=False)
     target: SpanTarget | None = field(init=False)
     session_id: str | None = field(init=False)
     response_id: str | None = field(init=False)
@@ -88,6 +91,7 @@ class OpenRun:
     _ended: threading.Lock = field(init=False, default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
+        self.tally = self.monitor.tally
         self.tally.begin(self)
 
     def __del__(self) -> None:
@@ -101,7 +105,7 @@ class OpenRun:
 
     def submit(
         self,
-        case: RAGTestCase | RunLog,
+        case: Answered,
         *,
         target: SpanTarget | None = None,
         session_id: str | None = None,
@@ -126,7 +130,7 @@ class OpenRun:
         """
         if not self._ended.acquire(blocking=False):
             return False
-        if not isinstance(case, _CASES):
+        if not isinstance(case, _ANSWERED):
             kind = type(case).__name__
             _COMPLAINTS.once(
                 kind,
@@ -135,19 +139,19 @@ class OpenRun:
             )
             self.end("incomplete_run", "internal_error")
             return False
-        engine = self.engine
-        inline = engine.inline if self.receipt is None else None
+        monitor = self.monitor
+        inline = monitor.inline if self.receipt is None else None
         try:
             self.case, self.size, self.target = case, case.size, target
             self.session_id, self.response_id = session_id, response_id
             self.ended_at = time.time() if ended_at is None else ended_at
-            choice = self.decision.choice or engine.sampler.settle(self)
-            is_queued = choice is not None and engine.submit(self, choice)
+            choice = self.decision.choice or monitor.sampler.settle(self)
+            is_queued = choice is not None and monitor.enqueue(self, choice)
         except Exception as error:  # noqa: BLE001 - the application's request must not notice
             logger.debug("a run could not be enqueued: %s", type(error).__name__)
             self.end("incomplete_run", "internal_error")
             return False
-        if is_queued and inline is not None and not engine.is_own_thread:
+        if is_queued and inline is not None and not monitor.is_own_thread:
             # Outside: what interrupts the waiting, such as a time limit, is the application's.
             inline.wait(self)
         return is_queued
@@ -194,7 +198,7 @@ class OpenRun:
             session_id=self.session_id,
             response_id=self.response_id,
             ended_at=self.ended_at,
-            release=service_version(self.engine.emitter.options),
+            release=service_version(self.monitor.emitter.options),
         )
 
 

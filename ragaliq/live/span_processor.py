@@ -21,10 +21,10 @@ from opentelemetry.trace import SpanContext, StatusCode
 
 from ragaliq.capture import RunRegistry
 from ragaliq.core.checks import require_positive
+from ragaliq.core.process import watch_process
 from ragaliq.core.suppression import is_suppressed
 from ragaliq.core.sync import WorkThread, wait_for
 from ragaliq.errors import ConfigurationError
-from ragaliq.live.lifecycle import watch_process
 from ragaliq.live.monitor import Monitor
 from ragaliq.live.run import OpenRun
 from ragaliq.live.traced_runs import begin_traced, end_traced

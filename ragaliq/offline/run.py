@@ -10,7 +10,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ragaliq.core.checks import takes_only
 from ragaliq.core.policy import ScoringPolicy
@@ -21,6 +21,7 @@ from ragaliq.errors import ConfigurationError
 from ragaliq.evaluators.registry import EvaluatorSpec
 from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.resolve import JudgeSpec
+from ragaliq.offline.app import NoAnswer, answers, numbered
 from ragaliq.offline.goals import Goal
 from ragaliq.offline.job import EvaluationJob
 from ragaliq.offline.journal import EvaluationJournal
@@ -56,6 +57,7 @@ class EvaluationRun(Sequence[Evaluation]):
         worst: The answers with the lowest scores.
         is_cut: Whether `max_cost` was reached, so that not every case was begun.
         problems: A sentence for each goal that was missed.
+        unanswered: The questions that an application gave no answer to, with the reasons.
     """
 
     cases: tuple[Evaluation, ...]
@@ -65,6 +67,7 @@ class EvaluationRun(Sequence[Evaluation]):
     sinks: Mapping[str, SinkStats] = field(default_factory=dict)
     is_cut: bool = False
     problems: tuple[str, ...] = ()
+    unanswered: tuple[NoAnswer, ...] = ()
 
     def __len__(self) -> int:
         return len(self.cases)
@@ -132,7 +135,8 @@ class EvaluationRun(Sequence[Evaluation]):
 
 
 async def evaluate_async(
-    cases: Iterable[RAGTestCase],
+    cases: Any,
+    questions: Iterable[str | RAGTestCase] | None = None,
     *,
     metrics: Iterable[EvaluatorSpec] | None = None,
     judge: JudgeSpec | str = "local",
@@ -153,7 +157,14 @@ async def evaluate_async(
     redact_for_judge: Redactor | None = None,
     telemetry: TelemetryOptions | None = None,
 ) -> EvaluationRun:
-    """Score many cases.
+    """Score many cases, or the answers of an application to many questions.
+
+        evaluate([RAGTestCase(query=..., context=[...], response=...)], judge="claude")
+        evaluate(chain, ["How long do refunds take?"], judge="claude")
+
+    An application is asked first, `concurrency` questions at a time, and its answers are taken with
+    what its model was shown, as a handler takes them. Questions that it gives no answer to are in
+    the result's `unanswered`.
 
     A case whose evaluation fails gets results with the status of the failure and no score, also
     under policies that raise for a single case: the other cases' results are never lost. What is
@@ -161,7 +172,10 @@ async def evaluate_async(
     as live runs are.
 
     Args:
-        cases: What to evaluate.
+        cases: What to evaluate, a list of `RAGTestCase`; with `questions`, the application: a
+            LangChain runnable, a LlamaIndex engine or agent, or a function of a question's text
+            that returns a `RAGTestCase`.
+        questions: Texts, or cases that hold a question and perhaps an expected answer.
         metrics: What is measured: names, classes or evaluators; by default faithfulness, and
             relevance where the judge is a language model.
         judge: `local`, `claude`, or a judge. `RAGALIQ_JUDGE` has no say here: what a script
@@ -204,7 +218,18 @@ async def evaluate_async(
     ):
         if value < least:
             raise ConfigurationError(f"evaluate: {name} must be at least {least}, got {value}")
-    todo = _cases(cases)
+    unanswered: list[NoAnswer] = []
+    if questions is None:
+        todo = _cases(cases)
+    else:
+        asked = numbered(questions)
+        answered: dict[str, RAGTestCase] = {}
+        async for answer in answers(cases, asked, concurrency=concurrency):
+            if isinstance(answer, NoAnswer):
+                unanswered.append(answer)
+            else:
+                answered[answer.id] = answer
+        todo = [answered[question.id] for question in asked if question.id in answered]
     # Room for all: nobody's request waits here, so there is no reason to drop anything.
     room = max(len(todo) * repeats, SinkLimits().max_queue)
     scorer = Scorer(
@@ -263,6 +288,7 @@ async def evaluate_async(
         sinks=scorer.sinks.stats(),
         is_cut=job.is_cut,
         problems=tuple(problem for _, problem in job.problems if problem),
+        unanswered=tuple(unanswered),
     )
 
 

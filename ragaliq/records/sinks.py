@@ -153,6 +153,10 @@ class SinkSet:
         content: Whether texts may be kept.
         limits: How long and how often each is tried.
         on_error: Called for each failed attempt with the sink's name and the kind of failure.
+        lane_of: Gives what feeds a sink, where others write to it as well.
+
+    Attributes:
+        lanes: What feeds each of them.
 
     Raises:
         ConfigurationError: A spec names no sink, or the same object is given twice.
@@ -165,24 +169,22 @@ class SinkSet:
         content: ContentPolicy | None = None,
         limits: SinkLimits | None = None,
         on_error: ErrorHook | None = None,
+        lane_of: Callable[[SinkSpec], SinkLane] | None = None,
     ) -> None:
         self._content = content or ContentPolicy()
-        self._limits = limits or SinkLimits()
-        self._on_error = on_error
-        self._sinks: dict[str, Sink] = {}
-        for sink in map(_resolve, [sinks] if isinstance(sinks, str) else sinks):
-            if any(sink is other for other in self._sinks.values()):
-                raise ConfigurationError(f"sinks: the sink {sink.name} is given twice")
-            same = sum(other.name == sink.name for other in self._sinks.values())
-            self._sinks[f"{sink.name}-{same + 1}" if same else sink.name] = sink
-        self.restart_after_fork()
-
-    def restart_after_fork(self) -> None:
-        """In a forked child: start with empty queues; the parent stores what waits there."""
-        self._lanes = [
-            SinkLane(sink, name=name, limits=self._limits, on_error=self._on_error)
-            for name, sink in self._sinks.items()
-        ]
+        given = [sinks] if isinstance(sinks, str) else sinks
+        self.lanes: list[SinkLane] = []
+        for spec in given:
+            lane = lane_of(spec) if lane_of else SinkLane(resolve_sink(spec), limits, on_error)
+            if any(lane.sink is other.sink for other in self.lanes):
+                raise ConfigurationError(f"sinks: the sink {lane.sink.name} is given twice")
+            self.lanes.append(lane)
+        names = Counter[str]()
+        self._names = []
+        for lane in self.lanes:
+            names[lane.sink.name] += 1
+            same = names[lane.sink.name]
+            self._names.append(f"{lane.sink.name}-{same}" if same > 1 else lane.sink.name)
 
     def record(self, evaluation: Evaluation) -> list[Future[str]]:
         """Have an evaluation stored; never blocks on a sink and never raises.
@@ -190,7 +192,7 @@ class SinkSet:
         Returns:
             One for each sink, to wait for: will be `written`, `passed_over`, `failed` or `dropped`.
         """
-        if not self._lanes:
+        if not self.lanes:
             return []
         try:
             fetched = evaluation.case.sources.has_fetched_texts
@@ -200,12 +202,12 @@ class SinkSet:
             # The message may quote what could not be recorded.
             logger.debug("a result could not be recorded: %s", type(error).__name__)
             why = SinkError("a result could not be recorded", kind="unrecordable")
-            return [lane.refuse("failed", why) for lane in self._lanes]
-        return [lane.put(record) for lane in self._lanes]
+            return [lane.refuse("failed", why) for lane in self.lanes]
+        return [lane.put(record) for lane in self.lanes]
 
     async def holds(self, evaluation_id: str) -> bool:
         """Whether a sink that can tell says that it has the record already; never raises."""
-        for sink in self._sinks.values():
+        for sink in (lane.sink for lane in self.lanes):
             if isinstance(sink, Remembering):
                 try:
                     if await sink.holds(evaluation_id):
@@ -224,12 +226,13 @@ class SinkSet:
 
     def _each(self, method: Callable[[SinkLane, float], bool], timeout: float) -> bool:
         deadline = time.monotonic() + timeout
-        done = [method(lane, max(0.0, deadline - time.monotonic())) for lane in self._lanes]
+        done = [method(lane, max(0.0, deadline - time.monotonic())) for lane in self.lanes]
         return all(done)  # every one got its chance, also after one that failed
 
     def stats(self) -> dict[str, SinkStats]:
         """Counts by sink."""
-        return {lane.name: lane.stats() for lane in self._lanes}
+        named = zip(self._names, self.lanes, strict=True)
+        return {name: lane.stats() for name, lane in named}
 
 
 # Loaded for those who use them.
@@ -241,7 +244,8 @@ _SERVERS = {
 }
 
 
-def _resolve(spec: object) -> Sink:
+def resolve_sink(spec: object) -> Sink:
+    """The sink that a spec names, or is."""
     if isinstance(spec, str) and spec.startswith("sqlite:"):
         # Loaded for those who use it: sqlite3 is not needed by `import ragaliq`.
         from ragaliq.records.store import SQLiteStore
@@ -295,12 +299,12 @@ class SinkLane:
     """Feeds one sink from a thread of its own, so that a slow sink delays nobody."""
 
     def __init__(
-        self, sink: Sink, *, name: str, limits: SinkLimits, on_error: ErrorHook | None = None
+        self, sink: Sink, limits: SinkLimits | None = None, on_error: ErrorHook | None = None
     ) -> None:
-        self.sink, self.name = sink, name
-        self._limits, self._on_error = limits, on_error
+        self.sink, self.name = sink, sink.name
+        self._limits, self._on_error = limits or SinkLimits(), on_error
         self._choosing = sink if isinstance(sink, Choosing) else None
-        self._thread = LoopThread(f"ragaliq-sink-{name}")
+        self._thread = LoopThread(f"ragaliq-sink-{sink.name}")
         self._changed = threading.Condition()
         self._waiting: list[_Entry] = []  # a heap: what is due first, of those what came first
         self._wake = asyncio.Event()

@@ -25,6 +25,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path, PurePath
 from typing import Any, Literal, get_args
+from weakref import WeakKeyDictionary
 
 from ragaliq._version import __version__
 from ragaliq.core.complaints import Complaints
@@ -90,10 +91,23 @@ def judging_processes(
     Raises:
         ConfigurationError: No such executor, or the process is asked for and not possible.
     """
+    if not takes_process(asked, judge=judge, evaluators=evaluators, niceness=niceness):
+        return []
+    return [InProcess(judge, niceness=niceness) for _ in range(number)]
+
+
+def takes_process(
+    asked: str | None, *, judge: LLMJudge, evaluators: Sequence[Evaluator], niceness: int
+) -> bool:
+    """Whether a child process judges; the arguments are those of `judging_processes`.
+
+    Raises:
+        ConfigurationError: No such executor, or the process is asked for and not possible.
+    """
     if not 0 <= niceness <= LOWEST_PRIORITY:
         raise ConfigurationError(f"niceness must be within 0 and {LOWEST_PRIORITY}, got {niceness}")
     if asked == "thread":
-        return []
+        return False
     if asked is not None and asked not in get_args(Executor):
         raise ConfigurationError(
             f"no executor {asked!r}; use 'thread' or 'process' (Monitor, or RAGALIQ_EXECUTOR); "
@@ -101,12 +115,12 @@ def judging_processes(
         )
     if hindrance := _no_interpreter() or obstacle(judge, evaluators):
         if asked is None:
-            return []
+            return False
         raise ConfigurationError(
             f"executor='process' is not possible here: {hindrance}; "
             "use executor='thread' (Monitor, or RAGALIQ_EXECUTOR)"
         )
-    return [InProcess(evaluators, judge, niceness=niceness) for _ in range(number)]
+    return True
 
 
 def _no_interpreter() -> str | None:
@@ -127,17 +141,16 @@ class InProcess:
     has to evaluate cases itself, which is logged once.
 
     Args:
-        evaluators: All that will be asked for; of ragaliq's own.
-        judge: The embedded judge, for its name in failures.
+        judge: The embedded judge, or a local small one.
         niceness: Added to the process's priority number.
 
     Attributes:
         gave_up: Whether the thread judges, since no process could be started.
     """
 
-    def __init__(self, evaluators: Sequence[Evaluator], judge: LLMJudge, *, niceness: int) -> None:
+    def __init__(self, judge: LLMJudge, *, niceness: int) -> None:
         self._judge = judge
-        self._plan: Message = write_plan(evaluators, judge) | {"niceness": niceness}
+        self._plan: Message = write_judge(judge) | {"niceness": niceness}
         self._work = WorkThread("ragaliq-start")
         self._child: Child | None = None
         self._starting = asyncio.Lock()
@@ -145,6 +158,11 @@ class InProcess:
         self._failures = 0  # deaths and failed starts since the last answer
         self._complaints = Complaints(logger)
         self.gave_up = False
+
+    @staticmethod
+    def description(judge: LLMJudge, niceness: int) -> str:
+        """Tells whether two judges may have one process."""
+        return json.dumps([write_judge(judge), niceness])
 
     @property
     def restarts(self) -> int:
@@ -162,13 +180,12 @@ class InProcess:
         Raises:
             RagaliqError: The evaluation itself raised; the message names the error's class.
         """
-        names = [evaluator.name for evaluator in evaluators]
-        job = {"case": case_data(case), "evaluators": names, "deadline": deadline}
+        job = {"case": case_data(case), "deadline": deadline}
         silent_for = _NO_DEADLINE if deadline is None else deadline + _GRACE
         attempt = 1
         while (child := await self._running_child()) is not None:
             try:
-                reply = await child.ask(job, silent_for=silent_for)
+                reply = await child.ask(job | child.asking(evaluators), silent_for=silent_for)
             except ChildLostError as lost:
                 # A process that never had the case did not die of it.
                 if not lost.was_asked and attempt < _STARTS_TRIED:
@@ -187,7 +204,7 @@ class InProcess:
                 raise RagaliqError(f"the process that judges met {reply['failed']}")
             claims = iter(reply["claims"])
             rows = [_result(row, claims) for row in reply["results"]]
-            return dict(zip(names, rows, strict=True))
+            return {e.name: row for e, row in zip(evaluators, rows, strict=True)}
         return None
 
     async def aclose(self) -> None:
@@ -283,6 +300,7 @@ class Child:
         self._waiting: dict[int, asyncio.Future[Message | None]] = {0: self._loop.create_future()}
         self._claims: defaultdict[int, list[Message]] = defaultdict(list)  # of unfinished replies
         self._numbers = itertools.count(1)
+        self._evaluators: dict[str, int] = {}
         self._heard = self._loop.time()
         self._is_lost = False  # nothing can be sent any more
         self._listening = asyncio.create_task(self._listen())
@@ -292,7 +310,7 @@ class Child:
         """Start a process and wait until it can judge.
 
         Args:
-            plan: Judge, evaluators and `niceness`, as plain data.
+            plan: Judge and `niceness`, as plain data.
             work: Where processes are started: it blocks.
 
         Raises:
@@ -345,6 +363,20 @@ class Child:
     def exit_code(self) -> int | None:
         """What it ended with; negative for a signal."""
         return self._process.returncode
+
+    def asking(self, evaluators: Sequence[Evaluator]) -> Message:
+        """What of a message says which evaluators measure: each is described once, then a number.
+
+        Monitors with different metrics share a process, and may be made for each request.
+        """
+        described, numbers = {}, []
+        for evaluator in evaluators:
+            text = write_evaluator(evaluator)
+            if (number := self._evaluators.get(text)) is None:
+                number = self._evaluators[text] = len(self._evaluators)
+                described[str(number)] = text
+            numbers.append(str(number))
+        return {"evaluators": numbers, "described": described}
 
     async def ask(self, message: Message, *, silent_for: float) -> Message:
         """Send a message and wait for the reply to it, with its `claims`.
@@ -568,47 +600,57 @@ def obstacle(judge: LLMJudge, evaluators: Sequence[Evaluator]) -> str | None:
     return None
 
 
+@cache
 def _settings(kind: type[Evaluator]) -> list[str]:
     # Every evaluator keeps what it was built with under the argument's name.
     return list(inspect.signature(kind).parameters)
 
 
-def write_plan(evaluators: Sequence[Evaluator], judge: LLMJudge) -> Message:
-    """The judge and these evaluators as plain data; `obstacle` must have found none."""
+def write_judge(judge: LLMJudge) -> Message:
+    """The judge as plain data; `obstacle` must have found none."""
     from ragaliq.judges.calibration import CalibratedJudge
 
     screen = judge.judge if isinstance(judge, CalibratedJudge) else judge
     small = screen.plan
     screen.unload()  # one process has the model in its memory, not two
-    rows = []
-    for evaluator in evaluators:
-        settings = {name: getattr(evaluator, name) for name in _settings(type(evaluator))}
-        # As text, so that equal policies are read as one: evaluators share a claim check when their
-        # policies are equal, and a policy with a NaN in it equals itself only.
-        settings["policy"] = json.dumps(evaluator.policy.model_dump())
-        rows.append({"name": evaluator.name, "settings": settings})
     calibration = judge.curve if isinstance(judge, CalibratedJudge) else None
     return {
         "judge": small or "local",
         "calibration": calibration and calibration.model_dump(mode="json"),
-        "evaluators": rows,
     }
 
 
-def read_plan(plan: Message) -> tuple[LLMJudge, dict[str, Evaluator]]:
-    """The judge of a plan, and its evaluators by name."""
+def read_judge(plan: Message) -> LLMJudge:
+    """The judge that was written so."""
     from ragaliq.judges.calibration import Calibration
 
-    curve = plan["calibration"]
+    curve, judge = plan["calibration"], plan["judge"]
     calibration = None if curve is None else Calibration.model_validate(curve)
-    evaluators = {}
-    for row in plan["evaluators"]:
-        settings = row["settings"] | {"policy": _read_policy(row["settings"]["policy"])}
-        evaluators[row["name"]] = get_evaluator(row["name"])(**settings)
-    judge = plan["judge"]
     if isinstance(judge, dict):
         judge = entailment_judge()(**judge)
-    return resolve_judge(judge, calibration=calibration), evaluators
+    return resolve_judge(judge, calibration=calibration)
+
+
+_WRITTEN: WeakKeyDictionary[Evaluator, str] = WeakKeyDictionary()
+
+
+def write_evaluator(evaluator: Evaluator) -> str:
+    """An evaluator as text; `obstacle` must have found none."""
+    written = _WRITTEN.get(evaluator)
+    if written is None:
+        settings = {name: getattr(evaluator, name) for name in _settings(type(evaluator))}
+        # As text, so that equal policies are read as one: evaluators share a claim check when their
+        # policies are equal, and a policy with a NaN in it equals itself only.
+        settings["policy"] = json.dumps(evaluator.policy.model_dump())
+        written = _WRITTEN[evaluator] = json.dumps({"name": evaluator.name, "settings": settings})
+    return written
+
+
+def read_evaluator(written: str) -> Evaluator:
+    """The evaluator that was written so."""
+    row = json.loads(written)
+    settings = row["settings"] | {"policy": _read_policy(row["settings"]["policy"])}
+    return get_evaluator(row["name"])(**settings)
 
 
 @cache

@@ -26,8 +26,6 @@ from functools import cached_property
 from types import MappingProxyType, TracebackType
 from typing import Any
 
-from ragaliq.capture import RunLog
-from ragaliq.capture.run import built
 from ragaliq.core.checks import require_positive
 from ragaliq.core.concurrency import pause_before_retry
 from ragaliq.core.origin import run_of
@@ -48,14 +46,15 @@ from ragaliq.evaluators.registry import EvaluatorSpec, resolve_evaluators
 from ragaliq.judges.base import LLMJudge, identity_of
 from ragaliq.judges.resolve import JudgeSpec, resolve_judge
 from ragaliq.records.record import evaluation_id, run_id_of
-from ragaliq.records.sinks import SinkLimits, SinkSet, SinkSpec
-from ragaliq.scoring.execution import Executor, judging_processes
-from ragaliq.scoring.freezes import FreezeWatch
+from ragaliq.records.sinks import ErrorHook, SinkLimits, SinkSet, SinkSpec
+from ragaliq.scoring.execution import Executor, InProcess, judging_processes
+from ragaliq.scoring.freezes import FREEZES
 from ragaliq.scoring.limits.breaker import NOT_ASKED
 from ragaliq.scoring.limits.protection import Limits, Protection
 from ragaliq.telemetry import names
 from ragaliq.telemetry.content import ContentKind, ContentPolicy, Redactor
 from ragaliq.telemetry.emit import Emitter, TelemetryOptions
+from ragaliq.telemetry.metrics import MetricsRecorder
 
 logger = logging.getLogger(__name__)
 
@@ -133,10 +132,11 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
             `default_metrics`.
         policy: For evaluators without a policy of their own.
         deadline: Seconds each metric of a case may take; None for no limit.
-        limits: What stands between cases and the judge; None for nothing.
+        limits: What stands between cases and the judge, or limits at work that others share; None
+            for nothing.
         executor: Where judging happens: `thread`, `process`, or None for the process where it is of
             use and possible.
-        processes: How many, where it happens in processes.
+        processes: How many, where it happens in processes; or one that others use as well.
         niceness: How far such a process steps back for others, 0 (not at all) to 19: on Linux it
             judges then only while a processor has nothing else to do.
         telemetry: The shape of what is emitted and the providers, or an emitter to share.
@@ -145,7 +145,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
             text. Where it raises, nothing is sent.
         content: Whether the application's texts may enter telemetry and sinks; by default from the
             environment, else no. An emitter brings its own.
-        sinks: Where results are stored: `sqlite:///path`, or sink objects.
+        sinks: Where results are stored: `sqlite:///path`, sink objects, or a set of sinks.
         sink_limits: How much may wait for a sink.
         attempts: How often a case is judged while no metric gets an answer.
         backoff: Seconds before the second attempt; each later pause is twice as long.
@@ -172,14 +172,14 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         *,
         policy: ScoringPolicy = ScoringPolicy.RAGALIQ,
         deadline: float | None = None,
-        limits: Limits | None = None,
+        limits: Limits | Protection | None = None,
         executor: str | None = "thread",
-        processes: int = 1,
+        processes: int | InProcess = 1,
         niceness: int = 0,
         telemetry: TelemetryOptions | Emitter | None = None,
         redact_for_judge: Redactor | None = None,
         content: ContentPolicy | None = None,
-        sinks: Iterable[SinkSpec] = (),
+        sinks: Iterable[SinkSpec] | SinkSet = (),
         sink_limits: SinkLimits | None = None,
         attempts: int = 1,
         backoff: float = 1.0,
@@ -202,45 +202,48 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
             self.emitter = telemetry
         else:
             self.emitter = Emitter(content or ContentPolicy.resolve(), telemetry)
-        self.sinks = SinkSet(
-            sinks,
-            content=self.emitter.content,
-            limits=sink_limits,
-            on_error=self._sink_failed,
-        )
-        self._deadline, self._limits, self._redact = deadline, limits, redact_for_judge
+        if isinstance(sinks, SinkSet):
+            self.sinks = sinks
+        else:
+            self.sinks = SinkSet(
+                sinks,
+                content=self.emitter.content,
+                limits=sink_limits,
+                on_error=sink_failed(self.emitter.metrics),
+            )
+        self._deadline, self._redact = deadline, redact_for_judge
         self._attempts, self._backoff = attempts, backoff
         self._waits_for_judge, self._waits_for_sinks = waits_for_judge, waits_for_sinks
         self._keeps_judge = keeps_judge
-        self._executor, self._number, self._niceness = executor, processes, niceness
         # What a cascade has; a judge of the user's may mean something else by it.
         self._agreement: Callable[[], Sequence[Any]] | None = getattr(self.judge, "agreement", None)
         self._agreed: Sequence[Any] = ()
         # Whether the files that its fingerprint needs are read; a mock's class has no such method.
         own = getattr(type(self.judge), "fingerprint", LLMJudge.fingerprint)
         self._is_read = own is LLMJudge.fingerprint
-        self._start()
-
-    def _start(self) -> None:
-        """What each process has for itself."""
         self.protection = None
-        if self._limits is not None:
-            self.protection = Protection(self._limits, self.emitter.metrics)
-        self._watch = FreezeWatch()
-        self._processes = judging_processes(
-            self._executor,
-            self._number,
-            judge=self.judge,
-            evaluators=self.metrics,
-            niceness=self._niceness,
-        )
+        if isinstance(limits, Protection):
+            self.protection = limits
+        elif limits is not None:
+            self.protection = Protection.of(limits, self.emitter.metrics)
+        self._owns_processes = not isinstance(processes, InProcess)
+        if isinstance(processes, InProcess):
+            self._processes = [processes]
+        else:
+            self._processes = judging_processes(
+                executor,
+                processes,
+                judge=self.judge,
+                evaluators=self.metrics,
+                niceness=niceness,
+            )
         self._turn = itertools.cycle(self._processes)
 
     # --- one case -----------------------------------------------------------------------------
 
     async def score(
         self,
-        case: RAGTestCase | RunLog,
+        case: RAGTestCase,
         run: RunInfo | None = None,
         *,
         metrics: Collection[str] = (),
@@ -249,8 +252,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         """Judge a case, emit and store the results.
 
         Args:
-            case: Question, context and answer; the case of a log is built once the limits let it
-                pass.
+            case: Question, context and answer.
             run: Where the answer came from; by default what the case says.
             metrics: What is measured; by default what the run's sampling chose, else everything.
             lag: Seconds since the end of a live run; 0 for all others.
@@ -262,10 +264,8 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
             BudgetExceeded: The budget leaves no room for it; the judge was not asked.
             CircuitOpenError: The breaker is open; the judge was not asked.
             StoreError: With `waits_for_sinks`: no sink stored the record.
-            pydantic.ValidationError: Something in a log is of the wrong type; nothing is quoted.
         """
         if run is None:
-            case = built(case)
             run = run_of(case, run_id=case.id, pipeline="")
         evaluators = self.chosen(metrics or run.metric_probabilities)
         attempt = waits = 1
@@ -306,7 +306,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
 
     async def _attempt(
         self,
-        given: RAGTestCase | RunLog,
+        case: RAGTestCase,
         run: RunInfo,
         evaluators: Sequence[Evaluator],
         lag: float,
@@ -316,9 +316,8 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
     ) -> Evaluation:
         judging: AbstractAsyncContextManager[dict[str, EvaluationResult]] = nullcontext({})
         if self.protection is not None:
-            judging = self.protection.judging(given)
+            judging = self.protection.judging(case)
         async with judging as judged:
-            case = built(given)
             fetched = case.sources.has_fetched_texts
             with self.emitter.evaluation(run, lag=lag, has_fetched_texts=fetched) as emission:
                 if self._redact is not None:
@@ -327,8 +326,8 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
                         failed = {e.name: e.failure_result(error, self.judge) for e in evaluators}
                         emission.record(failed, case)
                         return Evaluation(case=case, results=failed, run=run, lag=lag)
-                freezes = self._watch.freezes
-                with self._watch.watching():
+                freezes = FREEZES.count
+                with FREEZES.watching():
                     results: dict[str, EvaluationResult] | None = None
                     if self._processes:
                         process = next(self._turn)
@@ -344,7 +343,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
                             case, evaluators, self.judge, deadline=self._deadline
                         )
                 unanswered = [result.status.is_unanswered for result in results.values()]
-                if forgives and any(unanswered) and self._watch.freezes > freezes:
+                if forgives and any(unanswered) and FREEZES.count > freezes:
                     raise _FrozenError
                 judged.update(results)
                 if not is_last and unanswered and all(unanswered):
@@ -372,10 +371,6 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
             logger.debug("a judge's agreement could not be read: %s", type(error).__name__)
             self._agreement = None
 
-    def _sink_failed(self, sink: str, error_type: str) -> None:
-        failure = {names.SINK_NAME: sink, names.ERROR_TYPE: error_type}
-        self.emitter.metrics.record(names.METRIC_SINK_ERRORS, 1, failure)
-
     def chosen(self, metrics: Collection[str]) -> Sequence[Evaluator]:
         """The evaluators of these metrics; all of them where none is named."""
         if not metrics:
@@ -386,9 +381,8 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         """The results of a case that the breaker kept from the judge."""
         return {each.name: self._unjudged[each.name] for each in self.chosen(metrics)}
 
-    def shown(self, case: RAGTestCase | RunLog) -> RAGTestCase:
+    def shown(self, case: RAGTestCase) -> RAGTestCase:
         """A case as results show it: with what `redact_for_judge` returns."""
-        case = built(case)
         return case if self._redact is None else _redacted(case, self._redact)[0]
 
     @cached_property
@@ -489,18 +483,11 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         """How often a process that judges had to be started again."""
         return sum(process.restarts for process in self._processes)
 
-    def restart_after_fork(self) -> None:
-        """In a forked child: processes, limits and what waits for sinks stay the parent's."""
-        for process in self._processes:
-            process.disown()
-        self.sinks.restart_after_fork()
-        self._start()
-
     async def aclose(self) -> None:
         """Release the judge, the processes and the storage of limits; sinks are closed apart."""
         if self.protection is not None:
             await self.protection.aclose()
-        for process in self._processes:
+        for process in self._processes if self._owns_processes else ():
             await process.aclose()
         if not self._keeps_judge:
             await self.judge.aclose()
@@ -513,6 +500,16 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
     ) -> None:
         await asyncio.to_thread(self.sinks.close, _SINKS_WITHIN)
         await self.aclose()
+
+
+def sink_failed(metrics: MetricsRecorder) -> ErrorHook:
+    """Counts failed attempts of sinks."""
+
+    def count(sink: str, error_type: str) -> None:
+        failure = {names.SINK_NAME: sink, names.ERROR_TYPE: error_type}
+        metrics.record(names.METRIC_SINK_ERRORS, 1, failure)
+
+    return count
 
 
 def _redacted(case: RAGTestCase, redact: Redactor) -> tuple[RAGTestCase, RedactionError | None]:

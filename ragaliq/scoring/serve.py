@@ -19,8 +19,15 @@ from ragaliq._version import __version__
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.evaluators.case import evaluate_case
 from ragaliq.evaluators.evaluator import Evaluator
+from ragaliq.evaluators.registry import resolve_evaluators
 from ragaliq.judges.base import LLMJudge
-from ragaliq.scoring.execution import LOWEST_PRIORITY, Channel, Message, read_plan
+from ragaliq.scoring.execution import (
+    LOWEST_PRIORITY,
+    Channel,
+    Message,
+    read_evaluator,
+    read_judge,
+)
 
 _LONGEST_WAIT = 0.05  # seconds a reply waits for others
 _CLAIMS_AT_ONCE = 100
@@ -49,8 +56,10 @@ async def _serve(channel: Channel) -> None:
     if plan is None:
         return
     os.nice(plan["niceness"])
-    judge, evaluators = read_plan(plan)
-    await evaluate_case(_FIRST_CASE, [*evaluators.values()], judge)  # loads what loads on first use
+    judge = read_judge(plan)
+    evaluators: dict[str, Evaluator] = {}
+    # Loads what loads on first use.
+    await evaluate_case(_FIRST_CASE, resolve_evaluators(None, judge=judge), judge)
     if plan["niceness"] == LOWEST_PRIORITY and hasattr(os, "SCHED_IDLE"):  # Linux
         # Of any niceness, this process would keep a processor to the end of its time slice, some
         # milliseconds, while the application waits for one.
@@ -79,6 +88,8 @@ async def _serve(channel: Channel) -> None:
             asyncio.get_running_loop().call_later(_LONGEST_WAIT, send)
 
     while (job := await channel.receive()) is not None:
+        for number, written in job["described"].items():
+            evaluators[number] = read_evaluator(written)
         answer = asyncio.create_task(_answer(job, evaluators, judge))
         answering.add(answer)
         answer.add_done_callback(answered)
@@ -88,7 +99,7 @@ async def _answer(job: Message, evaluators: dict[str, Evaluator], judge: LLMJudg
     try:
         results = await evaluate_case(
             RAGTestCase.model_validate(job["case"]),
-            [evaluators[name] for name in job["evaluators"]],
+            [evaluators[number] for number in job["evaluators"]],
             judge,
             deadline=job["deadline"],
         )

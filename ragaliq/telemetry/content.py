@@ -71,8 +71,13 @@ class ContentPolicy:
             raise ConfigurationError(
                 f"redact must be a function of a text and its kind, got {type(redact).__name__}"
             )
-        said = {name: value.strip().lower() for name, value in os.environ.items()}
-        if any(name.startswith(_HIDE_PREFIX) and value in _TRUE for name, value in said.items()):
+        hiding = [name for name in os.environ if name.startswith(_HIDE_PREFIX)]
+        said = {
+            name: os.environ[name].strip().lower()
+            for name in (*hiding, *_VARIABLES)
+            if name in os.environ
+        }
+        if any(said[name] in _TRUE for name in hiding):
             return cls(redact=redact)
         if capture_content is not None:
             return cls(on_spans=capture_content, on_events=capture_content, redact=redact)

@@ -42,13 +42,20 @@ from ragaliq.telemetry.attributes import (
     summary_attributes,
 )
 from ragaliq.telemetry.content import ContentPolicy, identifier
-from ragaliq.telemetry.metrics import Counts, MetricsRecorder, Queue, RunReadings, run_readings
+from ragaliq.telemetry.metrics import (
+    Counts,
+    Queue,
+    RunReadings,
+    metrics_recorder,
+    run_readings,
+)
 
 logger = logging.getLogger(__name__)
 
 _PROJECT = "openinference.project.name"
 # Where the API's own providers are, which stand in for one or do nothing: they swallow all.
 _STAND_INS = ("opentelemetry.trace", "opentelemetry.metrics", "opentelemetry._logs")
+_NO_METRICS = metrics.NoOpMeterProvider()
 _FAILED = StatusCode.ERROR, "evaluation failed"
 _LONGEST = 7 * 86_400.0  # seconds; a start before 1970 would cost the exporter its whole batch
 
@@ -173,9 +180,9 @@ class Emitter:
         self._tracer: tuple[trace.TracerProvider, trace.Tracer] | None = None
         self._readings: RunReadings | None = None
         self._complaints = Complaints(logger)
-        self.metrics = MetricsRecorder(metrics.NoOpMeterProvider())
+        self.metrics = metrics_recorder(_NO_METRICS)
         with self.contained("making instruments"):
-            self.metrics = MetricsRecorder(self.options.meter_provider)
+            self.metrics = metrics_recorder(self.options.meter_provider)
 
     def watch(self, queue: Queue, counts: Counts, *, owner: object) -> None:
         """Report the queue and the counts of a monitor whenever metrics are collected."""

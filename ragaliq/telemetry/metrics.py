@@ -374,6 +374,20 @@ class RunReadings:
         yield metrics.Observation(sum(queue.size for queue in queues))
 
 
+_RECORDERS: weakref.WeakKeyDictionary[metrics.MeterProvider, MetricsRecorder] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def metrics_recorder(provider: metrics.MeterProvider | None) -> MetricsRecorder:
+    """The recorder of a meter provider, one for all its monitors; else the process's own."""
+    provider = provider or metrics.get_meter_provider()
+    recorder = _RECORDERS.get(provider)
+    if recorder is None:  # two threads may each make one: the same instruments
+        recorder = _RECORDERS[provider] = MetricsRecorder(provider)
+    return recorder
+
+
 _LOCK = threading.Lock()
 _OF_PROCESS: list[RunReadings] = []
 _OF_PROVIDER: weakref.WeakKeyDictionary[metrics.MeterProvider, RunReadings] = (

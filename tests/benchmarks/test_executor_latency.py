@@ -16,6 +16,7 @@ from rag_chain import ConstantRetriever, rag_chain
 
 from langchain_ragaliq import RagaliqCallbackHandler
 from ragaliq import Monitor, TelemetryOptions
+from ragaliq.live.runtime import RUNTIME
 
 PER_SECOND, BLOCK, ROUNDS = 25, 4.0, 6
 RETRIEVAL, GENERATION = 0.01, 0.05  # seconds
@@ -68,7 +69,7 @@ class Variant:
 
     def _worker_seconds(self):
         """Processor time of the worker's thread: nearly all of it with the interpreter's lock."""
-        thread = self.monitor and self.monitor._engine._thread._thread
+        thread = self.monitor and RUNTIME.thread._thread
         return time.clock_gettime(time.pthread_getcpuclockid(thread.ident)) if thread else 0.0
 
 
@@ -121,7 +122,7 @@ def test_in_a_process_judging_leaves_the_application_its_latency(report):
             variant.block(chain)
 
     thread, process = variants["executor='thread'"], variants["executor='process'"]
-    child = process.monitor._engine._scorer._processes[0]._child
+    child = process.monitor._scorer._processes[0]._child
     report(
         [
             f"{PER_SECOND} requests a second, every answer judged; ms, medians of {ROUNDS} blocks",

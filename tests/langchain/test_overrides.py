@@ -60,7 +60,7 @@ def test_a_function_says_all_three(new_watch, invoke):
         ({"contexts": []}, (QUESTION, [], ANSWER)),
         ({"contexts": [{"page_content": "Two."}, Document(page_content="Three.")]},
          (QUESTION, ["Two.", "Three."], ANSWER)),
-        ({"answer": {"days": 5}}, (QUESTION, REFUNDS, '{"days": 5}')),
+        ({"answer": {"days": 5}}, (QUESTION, REFUNDS, "days: 5")),
         ({"question": None, "answer": None}, GUESSED),
         (None, GUESSED),
     ],

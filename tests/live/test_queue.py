@@ -3,20 +3,24 @@
 import asyncio
 import random
 import threading
+from functools import partial
+from types import SimpleNamespace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ragaliq import JudgeUsage, OnTag, RAGTestCase, Sampling
-from ragaliq.live.engine import RunQueue
+from ragaliq.live.queue import RunQueue
 from ragaliq.live.run import OpenRun
 from ragaliq.live.sampler import Decision, position
 from ragaliq.live.stats import Tally
 from ragaliq.testing import ScriptedJudge
 
+COUNTS = SimpleNamespace(tally=Tally())
+
 
 def waiting(name, *, priority=0, size=1):
-    run = OpenRun(None, Tally(), name, Decision(0.0, None))
+    run = OpenRun(COUNTS, name, Decision(0.0, None))
     run.size, run.priority = size, priority
     return run
 
@@ -26,15 +30,16 @@ def named(runs):
 
 
 def test_in_a_full_queue_the_newest_of_the_lowest_priority_loses_its_place():
-    queue = RunQueue(max_runs=3, max_bytes=9)
+    queue = RunQueue()
+    put = partial(queue.put, max_runs=3, max_bytes=9)
     for name, priority in [("a", 0), ("b", 0), ("c", 1)]:
-        queue.put(waiting(name, priority=priority))
-    assert queue.put(waiting("no better", priority=0)) is None
-    assert named(queue.put(waiting("better", priority=2))) == ["b"]
-    assert named(queue.put(waiting("better still", priority=2))) == ["a"]
-    assert named(queue.put(waiting("again", priority=2))) == ["c"]
-    assert queue.put(waiting("too many", priority=2)) is None
-    assert named(queue.clear()) == ["better", "better still", "again"]
+        put(waiting(name, priority=priority))
+    assert put(waiting("no better", priority=0)) is None
+    assert named(put(waiting("better", priority=2))) == ["b"]
+    assert named(put(waiting("better still", priority=2))) == ["a"]
+    assert named(put(waiting("again", priority=2))) == ["c"]
+    assert put(waiting("too many", priority=2)) is None
+    assert named(queue.clear(COUNTS.tally)) == ["better", "better still", "again"]
 
 
 @given(
@@ -46,7 +51,7 @@ def test_in_a_full_queue_the_newest_of_the_lowest_priority_loses_its_place():
     st.integers(1, 20),
 )
 def test_every_run_is_taken_refused_or_displaced_once_and_the_bounds_hold(steps, runs, size):
-    queue, put, gone = RunQueue(max_runs=runs, max_bytes=size), [], []
+    queue, put, gone = RunQueue(), [], []
     for number, step in enumerate(steps):
         if step is None:
             if (taken := queue.take()) is not None:
@@ -54,12 +59,13 @@ def test_every_run_is_taken_refused_or_displaced_once_and_the_bounds_hold(steps,
             continue
         name = str(number)
         put.append(name)
-        displaced = queue.put(waiting(name, priority=step[0], size=step[1]))
+        run = waiting(name, priority=step[0], size=step[1])
+        displaced = queue.put(run, max_runs=runs, max_bytes=size)
         gone += [name] if displaced is None else named(displaced)
         assert all(run.priority < step[0] for run in displaced or [])
         assert len(queue) <= runs
         assert queue.size <= size
-    assert sorted(gone + named(queue.clear())) == sorted(put)
+    assert sorted(gone + named(queue.clear(COUNTS.tally))) == sorted(put)
     assert (len(queue), queue.size) == (0, 0)
 
 

@@ -35,7 +35,7 @@ def test_flush_waits_for_the_runs_accepted_before_it_and_not_for_later_ones(moni
     waiting = threading.Thread(target=lambda: flushed.append(monitor.flush(10.0)))
     waiting.start()
     judge.entered.acquire()
-    while not monitor._engine._changed._waiters:  # it has begun to wait
+    while not monitor.queue._changed._waiters:  # it has begun to wait
         waiting.join(0.001)
     for _ in range(5):
         monitor.submit(case)

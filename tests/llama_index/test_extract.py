@@ -88,7 +88,7 @@ def test_a_workflows_question_is_in_its_start_event(event, question):
     [
         ("five", "five"),
         (Response(None), ""),
-        (PydanticResponse(Verdict(days=5)), '{"days": 5}'),
+        (PydanticResponse(Verdict(days=5)), "days: 5"),
         (PydanticResponse(Reply(answer="five", confidence=0.9)), "five"),
         (ChatResponse(message=ChatMessage("five")), "five"),
         (CompletionResponse(text="five"), "five"),
@@ -106,7 +106,7 @@ def test_a_workflows_question_is_in_its_start_event(event, question):
                     current_agent_name="a",
                 )
             ),
-            '{"days": 5}',
+            "days: 5",
         ),
         (None, ""),
     ],

@@ -18,7 +18,7 @@ def lane_of():
 
     def build(sink, *, on_error=None, **limits):
         limits = SinkLimits(**{**FAST, **limits})
-        lanes.append(SinkLane(sink, name=sink.name, limits=limits, on_error=on_error))
+        lanes.append(SinkLane(sink, limits, on_error))
         return lanes[-1]
 
     yield build

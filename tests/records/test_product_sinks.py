@@ -120,18 +120,14 @@ def test_a_run_that_has_no_place_there_is_passed_over_counted_and_warned_of_once
     else:
         homeless = [record_of(number, target=None) for number in range(2)]
     failures = []
-    lane = SinkLane(
-        sink_for(product, receiver.url),
-        name="product",
-        limits=SinkLimits(),
-        on_error=lambda *how: failures.append(how),
-    )
+    sink = sink_for(product, receiver.url)
+    lane = SinkLane(sink, on_error=lambda *how: failures.append(how))
     outcomes = [lane.put(record).result(5.0) for record in homeless]
     assert lane.put(record_of(3)).result(30.0) == "written"
     assert outcomes == ["passed_over"] * 2
     stats = lane.stats()
     assert (stats.records, stats.written, stats.passed_over, stats.pending) == (3, 1, 2, 0)
-    assert failures == [("product", "passed_over")] * 2
+    assert failures == [(sink.name, "passed_over")] * 2
     (warning,) = caplog.messages
     assert ("uuid" if product == "LangSmith" else "span") in warning.lower()
     assert ("MLFLOW_USE_DEFAULT_TRACER_PROVIDER" in warning) == (product == "MLflow")
@@ -195,7 +191,7 @@ def test_faults_of_all_kinds_pass_and_leave_each_score_once(product, receiver, r
     fault = receiver.Fault
     receiver.faults = [fault(500), fault(429, {"retry-after": "0"}), fault(), fault(503)]
     limits = SinkLimits(timeout=0.4, backoff=0.001, max_backoff=0.01, attempts=20)
-    lane = SinkLane(sink_for(product, receiver.url), name="product", limits=limits)
+    lane = SinkLane(sink_for(product, receiver.url), limits)
     for number in range(3):
         lane.put(record_of(number))
     assert lane.flush(60.0)

@@ -12,6 +12,7 @@ from contextlib import aclosing
 import pytest
 
 from ragaliq import BudgetExceeded, ConfigurationError, JudgeAPIError, JudgeUsage, RAGTestCase
+from ragaliq.scoring.freezes import FreezeWatch
 from ragaliq.scoring.limits.breaker import CircuitBreaker
 from ragaliq.scoring.limits.protection import Limits
 from ragaliq.scoring.scorer import CostCap, Scorer
@@ -186,6 +187,12 @@ class Clock:
         return self.now
 
 
+@pytest.fixture(autouse=True)
+def own_watch(monkeypatch):
+    """The process's own may still look at the real clock, for other tests."""
+    monkeypatch.setattr("ragaliq.scoring.scorer.FREEZES", FreezeWatch())
+
+
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
@@ -223,6 +230,15 @@ class Blocking(ScriptedJudge):
         self.asked = getattr(self, "asked", 0) + 1
         time.sleep(1.0)  # noqa: ASYNC251 - what is tested
         raise JudgeAPIError("down")
+
+
+async def test_the_watch_does_not_spin_where_an_application_has_replaced_sleep(monkeypatch):
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
+    watch, looks = FreezeWatch(), []
+    monkeypatch.setattr(watch, "_compare", lambda: looks.append(1))
+    with watch.watching():
+        await asyncio.sleep(0.2)
+    assert len(looks) < 5
 
 
 async def test_a_judge_that_blocks_the_loop_and_fails_is_asked_once(monkeypatch):

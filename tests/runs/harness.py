@@ -10,7 +10,7 @@ import inspect
 import re
 import sys
 import warnings
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -172,14 +172,20 @@ def _spans(monitor, application):
     from openinference.instrumentation.langchain import LangChainInstrumentor
     from openinference.instrumentation.llama_index import LlamaIndexInstrumentor
     from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.trace import SpanKind
 
     provider, processor = TracerProvider(), RagaliqSpanProcessor(monitor)
     provider.add_span_processor(processor)
     is_langchain = application.framework == "langchain"
     instrumentor = LangChainInstrumentor() if is_langchain else LlamaIndexInstrumentor()
     instrumentor.instrument(tracer_provider=provider, skip_dep_check=True)
+    tracer = provider.get_tracer("opentelemetry.instrumentation.fastapi")
     try:
-        yield ({},) if is_langchain else ()
+        with ExitStack() as request:
+            if application.cases <= 1:  # several would be one request
+                span = tracer.start_as_current_span("POST /ask", kind=SpanKind.SERVER)
+                request.enter_context(span)
+            yield ({},) if is_langchain else ()
     finally:
         instrumentor.uninstrument()
         processor.force_flush()

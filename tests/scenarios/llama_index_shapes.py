@@ -328,7 +328,7 @@ SHAPES = {
     ),
     "a structured answer": Shape(
         lambda: engine(llm=Clerk(says='{"days": 5}'), output_cls=Refund).query(QUESTION),
-        answer='{"days": 5}',
+        answer="days: 5",
     ),
     "sub-questions, whose answers are no evidence": Shape(sub_questions),
     "a retriever that asks an engine, whose answer is no evidence": Shape(

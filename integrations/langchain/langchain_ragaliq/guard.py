@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
@@ -14,10 +13,10 @@ from langchain_core.runnables.config import patch_config
 from langchain_ragaliq._private import is_graph
 from langchain_ragaliq.handler import RagaliqCallbackHandler
 from langchain_ragaliq.judge import with_judge
-from langchain_ragaliq.reading import READER
+from langchain_ragaliq.recording import Recorder
 from langchain_ragaliq.replacing import annotated, answer_of, replaced
-from ragaliq import ConfigurationError, Guard, GuardResult, Monitor, RAGTestCase
-from ragaliq.capture import RecordedRun, RunLog, takes_only
+from ragaliq import ConfigurationError, Guard, GuardResult, Monitor, NotEvaluated, RAGTestCase
+from ragaliq.capture import RunLog, takes_only
 
 if TYPE_CHECKING:
     from langchain_core.callbacks import (
@@ -100,13 +99,17 @@ class RagaliqGuard(Runnable[Any, Any]):
         config: RunnableConfig,
         **kwargs: Any,
     ) -> Any:
-        seen = _Recorder(self.guard.monitor, **self.handler_options)
+        seen = Recorder(self.guard.monitor, **self.handler_options)
         output = self.chain.invoke(value, self._inner(config, run_manager, seen), **kwargs)
         if self.guard.is_off:
             return output
-        case, origin = seen.case(value, output), self._origin(seen, config)
-        result = case if isinstance(case, str) else self.guard.check(case, **origin)
-        return self._released(output, result, seen, run_manager)
+        try:
+            case = seen.case(value, output)
+        except NotEvaluated as error:
+            result = self.guard.failed(str(error))
+            return self._released(output, result, "", run_manager)
+        result = self.guard.check(case, **self._origin(seen, config))
+        return self._released(output, result, _answer(case), run_manager)
 
     async def _aguarded(
         self,
@@ -115,23 +118,27 @@ class RagaliqGuard(Runnable[Any, Any]):
         config: RunnableConfig,
         **kwargs: Any,
     ) -> Any:
-        seen = _Recorder(self.guard.monitor, **self.handler_options)
+        seen = Recorder(self.guard.monitor, **self.handler_options)
         output = await self.chain.ainvoke(value, self._inner(config, run_manager, seen), **kwargs)
         if self.guard.is_off:
             return output
-        case, origin = seen.case(value, output), self._origin(seen, config)
-        result = case if isinstance(case, str) else await self.guard.acheck(case, **origin)
-        return self._released(output, result, seen, run_manager)
+        try:
+            case = seen.case(value, output)
+        except NotEvaluated as error:
+            result = self.guard.failed(str(error))
+            return self._released(output, result, "", run_manager)
+        result = await self.guard.acheck(case, **self._origin(seen, config))
+        return self._released(output, result, _answer(case), run_manager)
 
     def _inner(
-        self, config: RunnableConfig, run_manager: _ChainRun, seen: _Recorder
+        self, config: RunnableConfig, run_manager: _ChainRun, seen: Recorder
     ) -> RunnableConfig:
         callbacks = run_manager.get_child()
         if not self.guard.is_off:
             callbacks.add_handler(seen)
         return patch_config(config, callbacks=callbacks)
 
-    def _origin(self, seen: _Recorder, config: RunnableConfig) -> dict[str, Any]:
+    def _origin(self, seen: Recorder, config: RunnableConfig) -> dict[str, Any]:
         return {
             "target": seen.recorded.target,
             "session_id": seen.recorded.session_id,
@@ -140,55 +147,24 @@ class RagaliqGuard(Runnable[Any, Any]):
         }
 
     def _released(
-        self, output: Any, result: GuardResult | str, seen: _Recorder, run_manager: _ChainRun
+        self, output: Any, result: GuardResult, answer: str, run_manager: _ChainRun
     ) -> Any:
         """The output as it may go out.
 
         Raises:
             ragaliq.GuardRejected: It may not.
         """
-        if isinstance(result, str):
-            result = self.guard.failed(result)
         step = self.guard.step(result)
         if step == "fallback":
-            output = replaced(output, seen.answer, self.guard.fallback(result))
+            output = replaced(output, answer, self.guard.fallback(result))
         elif step == "annotate":
             output = annotated(output, self.guard.note, result.summary)
         note_guarded(run_manager.handlers, run_manager.run_id, answer_of(output) or "")
         return output
 
 
-class _Recorder(RagaliqCallbackHandler):
-    """Keeps one call of a chain for its guard, and submits nothing.
-
-    Attributes:
-        recorded: The call.
-        answer: The text that is judged.
-    """
-
-    def __init__(self, monitor: Monitor, **handler_options: Any) -> None:
-        super().__init__(monitor, **handler_options)
-        self._owners = OrderedDict()  # whoever else follows the call, the guard does too
-        self.recorded = RecordedRun("")
-        self.answer = ""
-
-    def _begin(self, run_id: UUID, pipeline: str) -> RecordedRun:
-        self.recorded = RecordedRun(str(run_id))
-        return self.recorded
-
-    def case(self, value: Any, output: Any) -> RunLog | RAGTestCase | str:
-        """The case that the call amounts to, or the reason why there is none."""
-        if self.recorded.log is not None:
-            self.answer = self.recorded.log.answer.text
-            return self.recorded.log
-        answer = answer_of(output)
-        if self.recorded.reason != "not_rag" or answer is None:
-            return f"no answer to check: {self.recorded.reason or 'the call was not seen'}"
-        self.answer = answer
-        question = READER.question(value)
-        return RAGTestCase(
-            query="" if question is None else question.text, context=[], response=answer
-        )
+def _answer(case: RunLog | RAGTestCase) -> str:
+    return case.answer.text if isinstance(case, RunLog) else case.response
 
 
 def note_guarded(handlers: Iterable[BaseCallbackHandler], run_id: UUID | None, answer: str) -> None:

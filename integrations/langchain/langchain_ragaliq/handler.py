@@ -45,6 +45,7 @@ from ragaliq.capture import (
     RunRegistry,
     frame_calls,
     name_part,
+    passages_inside,
     takes_only,
 )
 
@@ -83,9 +84,15 @@ def _run_in_force() -> int | None:
     return parent_id.int if parent_id is not None else FRAME.get()
 
 
-def _read(messages: list[list[BaseMessage]]) -> list[Message]:
-    """A chat model's prompt."""
-    return list(filter(None, map(READER.message, messages[0] if messages else ())))
+def _read(messages: list[list[BaseMessage]], options: Mapping[str, Any]) -> list[Message]:
+    """A chat model's prompt, with the documents that are given to it next to the messages."""
+    read = list(filter(None, map(READER.message, messages[0] if messages else ())))
+    given = (options.get("invocation_params") or {}).get("documents")
+    if given and read:
+        texts = tuple(passage.text for passage in passages_inside(given))
+        texts += tuple(each for each in given if isinstance(each, str))
+        read[-1] = read[-1]._replace(documents=read[-1].documents + texts)
+    return read
 
 
 def _text_of_item(item: Any) -> str:
@@ -510,9 +517,9 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
             root = self._part_started(run_id, parent_run_id)
             if root is not None and root.ticket is not None:
                 root.open_models.add(run_id.int)
-                root.log.asked(run_id.int, _read(messages))
+                root.log.asked(run_id.int, _read(messages, kwargs))
             elif root is None and parent_run_id is None and _run_in_force() is None:
-                self._lone_call_started(run_id, _read(messages))
+                self._lone_call_started(run_id, _read(messages, kwargs))
         except Exception as error:  # noqa: BLE001 - as above
             self._complain(error)
 

@@ -6,6 +6,7 @@ may cut. Nothing here copies large text: Python strings are shared, only lists a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
@@ -23,6 +24,7 @@ from langchain_core.messages import (
 
 from ragaliq import Passage
 from ragaliq.capture import (
+    ANSWER_KEYS,
     CONTEXT_KEYS,
     Found,
     Message,
@@ -51,12 +53,10 @@ _MOST_CLASSES = 1024
 MESSAGES = frozenset({"user", "assistant", "tool", "chat", "system"})
 _CHAT_ROLES = {"human": "user", "user": "user", "ai": "assistant", "tool": "tool"}
 # What agents' own machinery tells a model in a tool's place.
-_OWN_TEXTS = (
-    "Returning structured response",
-    "Successfully transferred ",
-    "Successfully handed off ",
-    "Updated todo list to ",
-    "[cleared]",
+# "Successfully transferred" is also what a bank's tool says, of money.
+_OWN_TEXTS = re.compile(
+    r"Returning structured response|Updated todo list to |\[cleared\]"
+    r"|Successfully (?:transferred|handed off) (?:back )?to [\w -]+\.?$"
 )
 
 
@@ -95,7 +95,7 @@ class LangChainReader(Reader):
             return Message(role, texts, bool(value.tool_calls))
         if role == "tool":
             is_failed = getattr(value, "status", None) == "error"
-            if is_failed or (texts and texts[0].startswith(_OWN_TEXTS)):
+            if is_failed or (texts and _OWN_TEXTS.match(texts[0])):
                 return Message("system", texts)
             return Message(role, texts + documents, artifact=getattr(value, "artifact", None))
         if role == "user" and not _OWN_MARKS.isdisjoint(value.additional_kwargs):
@@ -139,6 +139,7 @@ READER = LangChainReader()
 
 # Keys of a state, items of a list, and values inside others that are looked at: a request waits.
 _MOST_KEYS, _MOST_DOCUMENTS, _MOST_VALUES = 64, 1_000, 32
+_SAMPLE = 8  # texts of a record
 _LISTS = (list, tuple)  # by type: a list of the application's own may have no end
 _HIT_KEYS = frozenset({"page_content", "text", "content"})
 
@@ -155,7 +156,7 @@ class StateReader:
     def __init__(self) -> None:
         # By id, with the values, so that no id becomes another's.
         self._known: dict[int, tuple[Any, int, list[Passage] | None]] = {}
-        self._texts: dict[int, str] = {}
+        self._texts: dict[int, Any] = {}
 
     def documents_by_key(self, values: Any) -> dict[Any, Sequence[Passage]]:
         """The documents in a step's values, by key; those of another value under None."""
@@ -172,11 +173,17 @@ class StateReader:
         return by_key
 
     def new_texts(self, values: Mapping[Any, Any]) -> Iterator[tuple[Any, str]]:
-        """The texts in a step's values that no step had before, by key."""
+        """The texts in a step's values that no step had before, by key; some of a list's."""
         for key, value in islice(values.items(), _MOST_KEYS):
-            if isinstance(value, str) and value and id(value) not in self._texts:
+            if value is None or id(value) in self._texts:
+                continue
+            if isinstance(value, str) and value:
                 self._texts[id(value)] = value
                 yield key, value
+            elif type(value) in {list, tuple, dict} and value:
+                self._texts[id(value)] = value
+                for text in islice(texts_in(value, 3), _SAMPLE):
+                    yield key, text
 
     def _documents(self, value: Any, key: Any) -> list[Passage] | None:
         if not isinstance(value, (list, tuple, dict)):
@@ -218,7 +225,7 @@ _PLAIN = (str, int, float, bytes, type(None))
 
 def _documents_listed(values: Sequence[Any], key: Any) -> list[Passage] | None:
     """The documents of a list of nothing else, by its first item."""
-    first = values[0] if values else None
+    first: Any = values[0] if values else None
     some = values[:_MOST_DOCUMENTS]
     if type(first) is tuple and first and KINDS[type(first[0])] == "document":
         return READER.document_list(some)
@@ -229,10 +236,33 @@ def _documents_listed(values: Sequence[Any], key: Any) -> list[Passage] | None:
     return READER.listed(some) if is_hit or is_text else None
 
 
+def submitted_in(message: Any) -> str:
+    """The answer in the arguments of a tool that a message calls to end the run; else empty.
+
+    Such a tool takes the answer and nothing to look up.
+    """
+    calls: Sequence[Any] = getattr(message, "tool_calls", None) or ()
+    if len(calls) != 1:
+        return ""
+    arguments = calls[0].get("args") or {}
+    is_named = _ENDS_RUN.search(calls[0].get("name") or "")
+    found = next((arguments[key] for key in ANSWER_KEYS if key in arguments), None)
+    if found is None and is_named and arguments:
+        found = arguments
+    said = None if found is None else READER.answer_text(found)
+    return "" if said is None else said.text
+
+
+_ENDS_RUN = re.compile(r"answer|final|submit|respond|reply|finish|done", re.IGNORECASE)
+
+
 def texts_in(value: Any, depth: int = 4) -> Iterator[str]:
-    """The texts in the arguments of a tool's call."""
+    """The texts in the arguments of a tool's call, or in a record; of a long list the first."""
     if isinstance(value, str):
         yield value
-    elif depth and isinstance(value, Mapping | list):
-        for each in value.values() if isinstance(value, Mapping) else value:
+    elif depth and type(value) in _LISTS:
+        for each in islice(value, _MOST_VALUES):
+            yield from texts_in(each, depth - 1)
+    elif depth and isinstance(value, dict):
+        for each in islice(value.values(), _MOST_VALUES):
             yield from texts_in(each, depth - 1)

@@ -20,9 +20,17 @@ from opentelemetry import trace
 
 from langchain_ragaliq._private import span_by_run_id
 from langchain_ragaliq.overrides import STATE_ANSWER_KEYS, Overrides
-from langchain_ragaliq.reading import KINDS, READER, StateReader, texts_in
+from langchain_ragaliq.reading import KINDS, READER, StateReader, submitted_in, texts_in
 from ragaliq import OpenRun, Passage, SpanTarget, span_target
-from ragaliq.capture import CONTEXT_KEYS, Found, RecordedRun, RunLog, models_words, text_blocks
+from ragaliq.capture import (
+    CONTEXT_KEYS,
+    Found,
+    RecordedRun,
+    RunLog,
+    models_words,
+    provided_passages,
+    text_blocks,
+)
 
 _SEQUENCE_STEP = "seq:step:"
 # Metadata that frameworks add to a run's; the rest is the application's.
@@ -30,6 +38,7 @@ _OWN_METADATA = ("ls_", "langgraph_", "checkpoint_", "lc_", "__")
 _CONTEXT_KEYS = frozenset(CONTEXT_KEYS)
 _MOST_TEXTS = 100  # of a list of them
 _MOST_KEYS = 64  # of a state
+_LEAST_ANSWER = 3  # words of one of several replies that may be the answer
 _NOT_FETCHED = None, None, ()
 
 
@@ -88,6 +97,7 @@ class Run:
         "started",
         "state",
         "steps",
+        "submitted",
         "ticket",
     )
 
@@ -124,6 +134,8 @@ class Run:
         # The latest reply of a model outside retrievers, and the message that has it.
         self.reply = ""
         self.message: BaseMessage | None = None
+        # The answer in the arguments of the last call of tools, in case nothing is said after it.
+        self.submitted = ""
         self.guarded: set[str] | None = None
         self.is_interrupted = False
         self.state = StateReader()
@@ -281,12 +293,19 @@ class Run:
                 text = "".join(text_blocks(message.content))
             if calls := getattr(message, "tool_calls", ()):
                 also = [each for call in calls for each in texts_in(call.get("args"))]
+            self.log.provided(
+                run,
+                provided_passages(
+                    message.content, message.additional_kwargs, message.response_metadata
+                ),
+            )
         self.log.replied(run, text, also)
         at: int | None = run
         while at is not None and at not in self.retrievers:
             at = self.steps.get(at)
         if at is None:
             self.reply, self.message = text, message
+            self.submitted = submitted_in(message)
 
     def tool_ended(self, run: int, output: Any) -> None:
         """A tool answered."""
@@ -347,7 +366,7 @@ class Run:
         if isinstance(outputs, list) and 1 < self.input_items == len(outputs):
             return "several_questions"
         fresh = self._fresh(outputs)
-        answer = READER.answer(fresh) or self._reply(fresh)
+        answer = READER.answer(fresh) or self._reply(fresh) or self._submitted()
         # A stream that is broken off ends like any other, but before its steps and its model do. A
         # model that was itself given up, say for a faster one, is open as well: then the answer is
         # the other's reply.
@@ -378,6 +397,23 @@ class Run:
             log.turn(READER.turn(outputs))
         return ""
 
+    def _submitted(self) -> Found | None:
+        """The answer in the arguments of the tool that ended the run."""
+        return Found(self.submitted, "tool call") if self.submitted else None
+
+    def _is_reply(self, value: Any) -> bool:
+        return isinstance(value, str) and bool(value.strip()) and self.log.has_reply(value)
+
+    def _last_of(self, replies: Mapping[Any, str]) -> Found | None:
+        """The answer among several replies in a state: those that no later model was shown.
+
+        Of a draft that was let through with a grade it is not known which one a person reads.
+        """
+        last = {key: text for key, text in replies.items() if not self.log.quoted_later(text)}
+        if any(len(text.split()) < _LEAST_ANSWER for text in last.values()):
+            return None
+        return READER.answer_text(last)
+
     def _fresh(self, outputs: Any) -> Any:
         """What the chain returned, without answers that its thread kept from earlier turns.
 
@@ -407,6 +443,9 @@ class Run:
             values = list(outputs.values())
             asked = self.question.text if self.question is not None else None
             echoes = any(isinstance(v, str) and v.strip() == asked for v in values)
+            replies = {k: v for k, v in outputs.items() if v != asked and self._is_reply(v)}
+            if len(replies) > 1:
+                return self._last_of(replies)
             is_state = is_asked or echoes or READER.context(outputs) is not None
             answers = [found.text for v in values if (found := READER.answer(v)) is not None]
             if is_state and reply not in answers:

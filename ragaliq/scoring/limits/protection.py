@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self
 
 from ragaliq.core.checks import require_kind
 from ragaliq.core.results import EvaluationResult, JudgeUsage
@@ -60,24 +60,34 @@ class _Sized(Protocol):
 
 
 class Protection:
-    """The limits of one process at work; used on the worker's loop.
+    """The limits at work; used on the worker's loop.
 
     Args:
-        limits: The limits.
-        metrics: Records what is left of the budget, and failures of a storage that is shared.
+        metrics: Records what is left of the budget.
+        circuit: The breaker; None for none.
+        ledger: The budget; None for none.
+        turns: The rate limits; None for none.
     """
 
-    def __init__(self, limits: Limits, metrics: MetricsRecorder) -> None:
-        def storage_failed(error_type: str) -> None:
-            metrics.record(names.METRIC_LIMITS_ERRORS, 1, {names.ERROR_TYPE: error_type})
+    def __init__(
+        self,
+        metrics: MetricsRecorder,
+        *,
+        circuit: Circuit | None,
+        ledger: BudgetLedger | None,
+        turns: Turns | None,
+    ) -> None:
+        self._metrics, self._circuit, self._ledger, self._turns = metrics, circuit, ledger, turns
 
-        self._metrics = metrics
-        self._circuit = Circuit(limits.breaker) if limits.breaker else None
-        self._ledger = (
-            BudgetLedger(limits.budget, on_error=storage_failed) if limits.budget else None
-        )
-        self._turns = (
-            Turns(limits.judge_limits, on_error=storage_failed) if limits.judge_limits else None
+    @classmethod
+    def of(cls, limits: Limits, metrics: MetricsRecorder) -> Self:
+        """The limits of one scorer, which shares them with nobody in this process."""
+        failed = storage_failed(metrics)
+        return cls(
+            metrics,
+            circuit=Circuit(limits.breaker) if limits.breaker else None,
+            ledger=BudgetLedger(limits.budget, on_error=failed) if limits.budget else None,
+            turns=Turns(limits.judge_limits, on_error=failed) if limits.judge_limits else None,
         )
 
     @property
@@ -150,6 +160,11 @@ class Protection:
         for limit, line in self.budget().items():
             share = line.left / line.limit if line.limit else 0.0
             self._metrics.record(names.METRIC_BUDGET_LEFT, share, {names.BUDGET_LIMIT: limit})
+
+
+def storage_failed(metrics: MetricsRecorder) -> Callable[[str], None]:
+    """Counts failures of a storage that is shared, by the class of the error."""
+    return lambda kind: metrics.record(names.METRIC_LIMITS_ERRORS, 1, {names.ERROR_TYPE: kind})
 
 
 def _judge_failed(results: Mapping[str, EvaluationResult]) -> bool | None:

@@ -17,7 +17,7 @@ def child_of():
     """Gives a monitor's running child, or None."""
 
     def running(monitor):
-        child = monitor._engine._scorer._processes[0]._child
+        child = monitor._scorer._processes[0]._child
         return child if child is not None and child.is_alive else None
 
     return running

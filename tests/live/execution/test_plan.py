@@ -1,7 +1,6 @@
 """What crosses to the other process, written as JSON and read again."""
 
 import asyncio
-import json
 import socket
 
 import pytest
@@ -11,10 +10,9 @@ from hypothesis import strategies as st
 from ragaliq import (
     Fallback,
     HallucinationEvaluator,
-    LocalJudge,
     ScoringPolicy,
 )
-from ragaliq.scoring.execution import Channel, read_plan, write_plan
+from ragaliq.scoring.execution import Channel, read_evaluator, write_evaluator
 
 
 def test_an_evaluator_comes_back_as_it_was_with_a_policy_of_the_users_own():
@@ -22,8 +20,7 @@ def test_an_evaluator_comes_back_as_it_was_with_a_policy_of_the_users_own():
         update={"name": "mine", "no_claims": Fallback(score=0.3, passed=True)}
     )
     sent = HallucinationEvaluator(0.3, policy=policy, min_confidence=0.4, strategy="single_pass")
-    _, back = read_plan(json.loads(json.dumps(write_plan([sent], LocalJudge()))))
-    (back,) = back.values()
+    back = read_evaluator(write_evaluator(sent))
     assert (type(back), back.threshold, back.policy) == (HallucinationEvaluator, 0.3, policy)
     assert (back.min_confidence, back.strategy) == (0.4, "single_pass")
 

@@ -9,7 +9,7 @@ import textwrap
 
 import pytest
 
-from ragaliq import Monitor
+from ragaliq import LocalJudge, Monitor
 
 pytestmark = pytest.mark.slow
 
@@ -26,7 +26,7 @@ monitor = Monitor(judge="local", executor="process", on_result=said)
 def submit(name):
     assert monitor.submit(case.model_copy(update={"id": name}))
 def child():
-    return monitor._engine._scorer._processes[0]._child
+    return monitor._scorer._processes[0]._child
 """
 
 WAYS = {
@@ -68,7 +68,7 @@ def test_exit_waits_no_longer_than_its_limit_for_a_process_that_hangs(tmp_path, 
     done = run(
         """
         submit("first"); assert monitor.flush(30)
-        monitor._engine.exit_timeout = 0.1
+        monitor.exit_timeout = 0.1
         os.kill(child().pid, signal.SIGSTOP)
         submit("never")
         os.write(1, f"{child().pid}\\n".encode())
@@ -160,18 +160,44 @@ def test_closing_ends_the_process(judging, child_of, has_ended):
         os.waitpid(pid, os.WNOHANG)  # nor is there a zombie
 
 
-def test_forgetting_a_monitor_ends_it_too(claims, child_of, has_ended):
-    monitor = Monitor(judge="local", executor="process")
-    monitor.submit(claims)
-    assert monitor.flush(60.0)
-    pid = child_of(monitor).pid
-    del monitor
+def test_a_forgotten_monitor_leaves_it_to_the_next_one_and_it_ends_when_none_comes(
+    claims, child_of, has_ended, monkeypatch
+):
+    def judged_in():
+        monitor = Monitor(judge="local", executor="process", niceness=7)
+        monitor.submit(claims)
+        assert monitor.flush(60.0)
+        return child_of(monitor).pid
+
+    monkeypatch.setattr("ragaliq.live.monitor.LINGER", 0.5)
+    pid = judged_in()
+    gc.collect()
+    assert judged_in() == pid
     gc.collect()
     assert has_ended(pid)
 
 
+def test_monitors_of_one_judge_share_a_process_whatever_else_differs(
+    monitor_of, claims, child_of, has_ended
+):
+    options = [{}, {"metrics": ["relevance"]}, {"mode": "inline"}, {"judge": LocalJudge()}]
+    monitors = [monitor_of(**{"judge": "local", "executor": "process"} | each) for each in options]
+    assert all(score(monitor, claims) for monitor in monitors)
+    (pid,) = {child_of(monitor).pid for monitor in monitors}
+    first, *others = monitors
+    assert all(monitor.close(10.0) for monitor in others)
+    assert score(first, claims)
+    assert first.close(10.0)
+    assert has_ended(pid)
+
+
+def score(monitor, case):
+    (result,) = monitor.evaluate(case, timeout=60.0).results.values()
+    return result.score is not None
+
+
 def test_nothing_is_started_before_the_first_run(monitor_of):
-    monitor = monitor_of(judge="local", executor="process")
-    assert monitor._engine._scorer._processes[0]._child is None
+    monitor = monitor_of(judge="local", executor="process", niceness=5)
+    assert monitor._scorer._processes[0]._child is None
     assert monitor.close(1.0)
-    assert monitor._engine._scorer._processes[0]._child is None
+    assert monitor._scorer._processes[0]._child is None

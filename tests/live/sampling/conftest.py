@@ -1,4 +1,4 @@
-"""A sampler without a monitor around it: its engine only writes down what reaches it."""
+"""A sampler without a judge behind it: its monitor only writes down what reaches it."""
 
 import pytest
 
@@ -12,8 +12,8 @@ from ragaliq.telemetry.emit import Emitter
 from run_logs import ended_run
 
 
-class RecordingEngine:
-    """Takes runs as an engine does, and keeps them."""
+class RecordingMonitor:
+    """Takes runs as a monitor does, and keeps them."""
 
     inline = None
     emitter = Emitter(ContentPolicy())
@@ -21,7 +21,7 @@ class RecordingEngine:
     def __init__(self, sampler):
         self.sampler, self.tally, self.taken = sampler, Tally(), []
 
-    def submit(self, run, choice):
+    def enqueue(self, run, choice):
         run.choice = choice
         self.taken.append(run.info())
         return True
@@ -38,29 +38,29 @@ class Traffic:
     def __init__(self, sampling, *, metrics=("faithfulness",)):
         self.clock = Clock()
         self.sampler = Sampler(sampling, metrics=metrics, clock=self.clock)
-        self.engine = RecordingEngine(self.sampler)
+        self.monitor = RecordingMonitor(self.sampler)
 
     def run(self, run_id, *, pipeline="", target=None, passages=(), **facts):
         """One run; whether it was queued."""
         decision = self.sampler.begin(run_id, pipeline)
         if decision is None:
-            self.engine.tally.sampled_out()
+            self.monitor.tally.sampled_out()
             return False
-        run = OpenRun(self.engine, self.engine.tally, run_id, decision, pipeline=pipeline)
+        run = OpenRun(self.monitor, run_id, decision, pipeline=pipeline)
         return run.submit(ended_run("q", passages, "r", **facts), target=target)
 
     def feedback(self, name, *, value):
         """What a user says; whether a run is evaluated for it."""
         chosen = self.sampler.feedback(name, value)
-        return [self.engine.submit(*each) for each in chosen] != []
+        return [self.monitor.enqueue(*each) for each in chosen] != []
 
     @property
     def taken(self):
-        return {run.run_id: run for run in self.engine.taken}
+        return {run.run_id: run for run in self.monitor.taken}
 
     @property
     def sampled_out(self):
-        return self.engine.tally.snapshot().outcomes.get("sampled_out", 0)
+        return self.monitor.tally.snapshot().outcomes.get("sampled_out", 0)
 
 
 @pytest.fixture

@@ -60,7 +60,7 @@ def test_traffic_well_below_the_cap_is_taken_whole(traffic):
     runs = traffic(max_per_minute=60)
     number = steady(runs, per_minute=20, minutes=10)
     assert len(runs.taken) == number
-    assert {run.sampling_probability for run in runs.engine.taken} == {1.0}
+    assert {run.sampling_probability for run in runs.monitor.taken} == {1.0}
     assert runs.sampler.counts() == {}
 
 
@@ -72,7 +72,7 @@ def test_traffic_above_the_cap_is_thinned_and_its_weights_add_up_to_all_of_it(tr
     assert 80 * 10 < len(runs.taken) <= 120 * 11
     assert counts.get("capped", 0) < 0.03 * len(runs.taken)
     assert len(runs.taken) + counts["thinned"] + counts.get("capped", 0) == number
-    stands_for = sum(run.weight("faithfulness") for run in runs.engine.taken)
+    stands_for = sum(run.weight("faithfulness") for run in runs.monitor.taken)
     assert stands_for == pytest.approx(number, rel=0.1)  # standard error below 3 %
 
 

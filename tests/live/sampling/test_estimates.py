@@ -50,7 +50,7 @@ def estimates(traffic, *, seconds_between=1.0, listen=False, **sampling):
             runs.run(f"{repeat}-{number}", **facts)
             if listen and POPULATION.complains[number]:
                 runs.feedback(f"{repeat}-{number}", value=False)
-        taken = [run for run in runs.engine.taken if METRIC in run.metric_probabilities]
+        taken = [run for run in runs.monitor.taken if METRIC in run.metric_probabilities]
         values = [POPULATION.quality[int(run.run_id.split("-")[1])] for run in taken]
         weights = [run.weight(METRIC) for run in taken]
         weighted.append(sum(map(float.__mul__, weights, values)) / sum(weights))

@@ -49,7 +49,7 @@ def test_a_run_the_rate_chose_is_not_evaluated_twice(traffic):
     runs = traffic(rate=1.0, rules=[OnFeedback()])
     assert runs.run("a")
     assert not runs.feedback("a", value=False)
-    assert len(runs.engine.taken) == 1
+    assert len(runs.monitor.taken) == 1
 
 
 def test_all_runs_of_a_trace_are_found_by_its_id(traffic):
@@ -146,7 +146,7 @@ def test_a_rule_with_a_probability_holds_only_what_it_could_choose(traffic):
     assert {name for name in names if runs.feedback(name, value=False)} == within - {
         name for name in names if position(name) < 0.1
     }
-    late = [run for run in runs.engine.taken if run.sampling_reason == "feedback"]
+    late = [run for run in runs.monitor.taken if run.sampling_reason == "feedback"]
     assert {(run.sampling_probability, run.sampling_rules) for run in late} == {
         (0.2, ("tag", "feedback"))
     }

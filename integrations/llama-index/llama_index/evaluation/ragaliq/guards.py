@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import threading
 from collections.abc import AsyncGenerator, Generator, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
-from uuid import uuid4
+from typing import Any
 
 from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.llms.types import ChatMessage, ChatResponse, MessageRole
@@ -38,14 +35,12 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.evaluation.ragaliq.judge import judge_of
 from llama_index.evaluation.ragaliq.reading import (
     aread_answer,
-    passages_of,
-    payload_of,
     read_answer,
-    sources_of,
 )
+from llama_index.evaluation.ragaliq.recording import Recorder, case_of_call
 from llama_index.evaluation.ragaliq.span_handler import RagaliqSpanHandler, openinference_target
 from ragaliq import ConfigurationError, Guard, GuardRejected, GuardResult, Monitor
-from ragaliq.capture import Found, RecordedRun, RunLog, takes_only
+from ragaliq.capture import RecordedRun, takes_only
 
 __all__ = ["GuardedChatEngine", "GuardedQueryEngine"]
 
@@ -99,7 +94,7 @@ class GuardedQueryEngine(BaseQueryEngine):
         with self._gate.watching() as seen:
             response = self._engine.query(query_bundle)
             answer = read_answer(response)
-        case = _case(seen, query_bundle.query_str, answer, response)
+        case = case_of_call(seen, query_bundle.query_str, answer, response)
         result = self.guard.check(case, **self._gate.origin())
         return self._gate.released(response, answer, result)[0]
 
@@ -109,7 +104,7 @@ class GuardedQueryEngine(BaseQueryEngine):
         with self._gate.watching() as seen:
             response = await self._engine.aquery(query_bundle)
             answer = await aread_answer(response)
-        case = _case(seen, query_bundle.query_str, answer, response)
+        case = case_of_call(seen, query_bundle.query_str, answer, response)
         result = await self.guard.acheck(case, **self._gate.origin())
         return self._gate.released(response, answer, result)[0]
 
@@ -166,7 +161,7 @@ class GuardedChatEngine(BaseChatEngine):
         with self._gate.watching() as seen:
             response = self._engine.chat(message, chat_history)
             answer = read_answer(response)
-        case = _case(seen, message, answer, response)
+        case = case_of_call(seen, message, answer, response)
         result = self.guard.check(case, **self._gate.origin())
         try:
             released, shown = self._gate.released(_whole(response, answer), answer, result)
@@ -184,7 +179,7 @@ class GuardedChatEngine(BaseChatEngine):
         with self._gate.watching() as seen:
             response = await self._engine.achat(message, chat_history)
             answer = await aread_answer(response)
-        case = _case(seen, message, answer, response)
+        case = case_of_call(seen, message, answer, response)
         result = await self.guard.acheck(case, **self._gate.origin())
         try:
             released, shown = self._gate.released(_whole(response, answer), answer, result)
@@ -216,21 +211,6 @@ def _guard_of(guard: Guard | None, options: dict[str, Any]) -> Guard:
     return guard or Guard(**{**options, "judge": judge_of(options.get("judge"))})
 
 
-def _case(seen: list[RecordedRun], question: str, answer: str, response: Any) -> RunLog:
-    logs = [run.log for run in seen if run.log is not None]
-    if logs:
-        log = logs[-1]
-        log.id = uuid4().hex
-        log.question = Found(question, log.question.where)
-        log.answer = Found(answer, log.answer.where)
-        return log
-    # Nothing was retrieved as far as can be seen: what the response itself names counts.
-    # Not a case: building one reads metadata, whose errors are not the request's.
-    log = RunLog(uuid4().hex, question=Found(question, ""), answer=Found(answer, ""))
-    log.named(passages_of(sources_of(payload_of(response))))
-    return log
-
-
 class _Gate:
     """The guard of one engine: watches its calls, and lets out what may go out.
 
@@ -241,22 +221,16 @@ class _Gate:
 
     def __init__(self, guard: Guard, pipeline: str) -> None:
         self._guard, self._pipeline = guard, pipeline
-        self._recorder = _Recorder(guard.monitor)
+        self._recorder = Recorder(guard.monitor)
 
     @contextmanager
     def watching(self) -> Iterator[list[RecordedRun]]:
         """The runs that end inside the block, in this thread or task and what it starts."""
-        seen: list[RecordedRun] = []
         if self._guard.is_off:
-            yield seen
+            yield []
             return
-        token = _WATCHED.set((self._recorder, seen))
-        self._recorder.listen()
-        try:
+        with self._recorder.recording() as seen:
             yield seen
-        finally:
-            self._recorder.stop_listening()
-            _WATCHED.reset(token)
 
     def origin(self) -> dict[str, Any]:
         """Where an answer comes from, for `Guard.check`."""
@@ -284,52 +258,6 @@ class _Gate:
             response = dataclasses.replace(response, metadata=metadata)
         _note_guarded(answer)
         return _streaming_again(response, answer), answer
-
-
-_LISTENING = threading.Lock()
-_WATCHED: ContextVar[tuple[_Recorder, list[RecordedRun]] | None] = ContextVar(
-    "ragaliq_guarded", default=None
-)
-
-
-class _Recorder(RagaliqSpanHandler):
-    """Keeps the runs inside one engine's guarded calls for the guard, and submits nothing.
-
-    It listens while such a call is in progress.
-    """
-
-    if TYPE_CHECKING:
-        _calls: int
-
-    def __init__(self, monitor: Monitor) -> None:
-        super().__init__(
-            monitor,
-            covers=lambda _tags: (watched := _WATCHED.get()) is not None and watched[0] is self,
-        )
-        vars(self)["_calls"] = 0
-
-    def _begin(self, span_id: str) -> RecordedRun | None:
-        watched = _WATCHED.get()
-        if watched is None:
-            return None
-        watched[1].append(RecordedRun(span_id))
-        return watched[1][-1]
-
-    def listen(self) -> None:
-        """A guarded call begins."""
-        with _LISTENING:
-            vars(self)["_calls"] += 1
-            super().listen()
-
-    def stop_listening(self) -> None:
-        """A guarded call has ended."""
-        with _LISTENING:
-            vars(self)["_calls"] -= 1
-            if not self._calls:
-                super().stop_listening()
-
-    def scored_by_guard(self, span_id: str, answer: str) -> None:
-        """Nothing: the guard around it has to judge what it makes of the answer."""
 
 
 # What goes out

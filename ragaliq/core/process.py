@@ -1,4 +1,4 @@
-"""The ends of a process: a last flush at exit, a fresh start after a fork."""
+"""The ends of a process: one hook at exit, one in forked children."""
 
 from __future__ import annotations
 
@@ -12,12 +12,19 @@ from contextlib import suppress
 # before theirs.
 import concurrent.futures.thread  # noqa: F401  # isort: skip
 from collections.abc import Callable
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from ragaliq._private import register_before_threads_end
 
 
-class Living(Protocol):
+class Restarting(Protocol):
+    """Something that a forked child must not share with its parent."""
+
+    def restart_after_fork(self) -> None:
+        """Begin again: this is a forked child."""
+
+
+class Living(Restarting, Protocol):
     """Something that must know when its process ends or is forked."""
 
     def flush_at_exit(self) -> None:
@@ -29,33 +36,22 @@ class Living(Protocol):
     def give_up_at_exit(self) -> None:
         """The interpreter ends, and the user will not wait."""
 
-    def restart_after_fork(self) -> None:
-        """This is a forked child."""
-
-
-class Sweepable(Protocol):
-    """Something that follows runs and gives them up when they are overdue."""
-
-    def sweep(self) -> object:
-        """Give up what is overdue, and ask again for what will be; may come too early."""
-
-
-@runtime_checkable
-class HoldsRuns(Sweepable, Protocol):
-    """Something that keeps runs back for a while after their end."""
-
-    def hand_over_ended(self) -> bool:
-        """Submit every run that has ended, now; False where some could not be in time."""
-
 
 # What is there already stays when the module is loaded again, as in a notebook.
-_WATCHED: weakref.WeakSet[Living] = globals().get("_WATCHED") or weakref.WeakSet()
+_LIVING: weakref.WeakSet[Living] = globals().get("_LIVING") or weakref.WeakSet()
+_RESTARTING: weakref.WeakSet[Restarting] = globals().get("_RESTARTING") or weakref.WeakSet()
 _IS_HOOKED = "_flush_all" in globals()
+
+
+def watch_forks(restarting: Restarting) -> None:
+    """Call `restart_after_fork` in forked children, for as long as the object lives."""
+    _RESTARTING.add(restarting)
 
 
 def watch_process(living: Living) -> None:
     """Call `living`'s hooks at exit and in forked children, for as long as it lives."""
-    _WATCHED.add(living)
+    _LIVING.add(living)
+    watch_forks(living)
 
 
 def _flush_all() -> None:
@@ -71,7 +67,7 @@ def _close_all() -> None:
 
 
 def _unless_interrupted(end: Callable[[Living], None]) -> None:
-    watched = list(_WATCHED)
+    watched = list(_LIVING)
     try:
         for living in watched:
             end(living)
@@ -85,8 +81,8 @@ def _unless_interrupted(end: Callable[[Living], None]) -> None:
 
 
 def _after_fork() -> None:
-    for living in list(_WATCHED):
-        living.restart_after_fork()
+    for restarting in list(_RESTARTING):
+        restarting.restart_after_fork()
 
 
 if not _IS_HOOKED:

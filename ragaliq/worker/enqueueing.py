@@ -1,10 +1,10 @@
-"""Runs that are judged elsewhere: enqueued there in place of judged here."""
+"""Runs that a monitor enqueues for workers elsewhere, which judge them."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
 from itertools import count
 
@@ -13,56 +13,56 @@ from ragaliq.core.concurrency import pause_before_retry
 from ragaliq.core.run import RunInfo
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import ConfigurationError, JobRefusedError
-from ragaliq.evaluators.evaluator import Evaluator
-from ragaliq.live.stats import Tally
-from ragaliq.records.sinks import SinkSet
-from ragaliq.telemetry import names
-from ragaliq.telemetry.emit import Emitter
 from ragaliq.worker.executor import BrokerExecutor, JobExecutor
 from ragaliq.worker.message import JobMessage
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 10.0
 _THE_WORKERS = (
-    "judge calibration policy concurrency deadline niceness mode inline_timeout budget "
+    "judge calibration policy declines concurrency deadline niceness mode inline_timeout budget "
     "judge_limits breaker on_result sinks capture_content redact "
     "redact_for_judge"
 ).split()
 
 
 class Enqueueing:
-    """What stands in the scorer's place where runs are judged elsewhere.
+    """Enqueues a monitor's runs for workers elsewhere.
 
     Args:
-        target: Takes the jobs.
-        metrics: What the monitor measures; none for what the workers measure.
-        emitter: Counts failed attempts.
+        executor: Takes the jobs, or its address.
 
     Attributes:
-        executor: Where runs go.
-        metrics, emitter: See above.
-        judge, protection, sinks: Nothing: those are the workers'.
+        executor: Where runs go, in a word.
+
+    Raises:
+        ConfigurationError: The address cannot be used.
     """
 
-    restarts = 0
-    judge = protection = None
-
-    def __init__(self, target: JobExecutor, metrics: Sequence[Evaluator], emitter: Emitter) -> None:
-        self.executor = target.name
-        self.metrics, self.emitter, self.sinks = tuple(metrics), emitter, SinkSet(())
-        self._target = target
+    def __init__(self, executor: JobExecutor | str) -> None:
+        self._target = executor_at(executor)
+        self.executor = self._target.name
         self._complaints = Complaints(logging.getLogger(__name__))
 
-    async def publish(self, case: RAGTestCase, run: RunInfo, tally: Tally) -> None:
+    async def publish(
+        self,
+        case: RAGTestCase,
+        run: RunInfo,
+        metrics: Sequence[str],
+        failed: Callable[[str], object],
+    ) -> None:
         """Enqueue a run. While nothing is taken it is held and tried again, ever less often.
 
         The queue behind it fills meanwhile, and further runs are dropped there and counted.
 
+        Args:
+            case: The run's case.
+            run: Where it came from.
+            metrics: What is measured; empty for what the workers measure.
+            failed: Called with the class of each failed attempt.
+
         Raises:
             JobRefusedError: It never can be.
         """
-        chosen, largest = run.metric_probabilities, self._target.max_job_bytes
-        known = [evaluator.name for evaluator in self.metrics]
-        metrics = [each for each in known if each in chosen or not chosen]
+        largest = self._target.max_job_bytes
         # Before time is spent on writing it as JSON. Characters take up to four bytes here.
         if largest is not None and case.size > 4 * largest:
             raise JobRefusedError("too_large")
@@ -78,9 +78,7 @@ class Enqueueing:
                 await self._target.publish(message.job_id, body)
             except Exception as error:  # noqa: BLE001 - client libraries have errors of every class
                 self._complaints.add("jobs cannot be enqueued, waiting for the broker", error)
-                tally.publish_errors += 1
-                failure = {names.ERROR_TYPE: type(error).__name__}
-                self.emitter.metrics.record(names.METRIC_PUBLISH_ERRORS, 1, failure)
+                failed(type(error).__name__)
             else:
                 return
             pause = pause_before_retry(failures, first=_FIRST_PAUSE, longest=_LONGEST_PAUSE)
@@ -90,21 +88,19 @@ class Enqueueing:
         """Let go of the connection."""
         await self._target.aclose()
 
-    def restart_after_fork(self) -> None:
-        """In a forked child: connections of its own."""
+    def after_fork(self) -> None:
+        """In a forked child: leave the parent's connection alone."""
         self._target.after_fork()
 
 
-def executor_at(given: object) -> JobExecutor | None:
-    """The executor that a monitor's `executor` names; None where the monitor judges itself.
+def executor_at(given: JobExecutor | str) -> JobExecutor:
+    """The executor that a monitor's `executor` is, or names by its address.
 
     Raises:
         ConfigurationError: The address cannot be used.
     """
-    if isinstance(given, JobExecutor):
+    if not isinstance(given, str):
         return given
-    if not isinstance(given, str) or "://" not in given:
-        return None
     if given.startswith("sqlite:"):
         from ragaliq.worker.runs_file import RunsFile
 

@@ -1,0 +1,102 @@
+"""Calls of the user's function with each result: `on_result`."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import time
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+
+from ragaliq.core.complaints import Complaints
+from ragaliq.core.concurrency import is_being_cancelled
+from ragaliq.core.results import Evaluation
+from ragaliq.core.suppression import suppress
+from ragaliq.core.sync import LoopThread, WorkThread
+from ragaliq.live.stats import Tally
+
+_REPORTING: ContextVar[bool] = ContextVar("ragaliq_reporting", default=False)
+
+is_reporting: Callable[[], bool] = _REPORTING.get
+"""Whether the caller is a function that is called with results, of whatever monitor."""
+
+ResultCallback = Callable[[Evaluation], object | Awaitable[object]]
+
+
+class Reporter:
+    """Calls the user's function with each result.
+
+    A function that blocks cannot be stopped. On a thread of its own, where no event loop runs, it
+    blocks nothing but later calls, and those are given up, and counted, until it returns. What a
+    coroutine function awaits runs on a loop of its own.
+
+    Args:
+        on_result: The function.
+        timeout: Seconds a call may take.
+        complaints: Logs what goes wrong.
+    """
+
+    def __init__(self, on_result: ResultCallback, timeout: float, complaints: Complaints) -> None:
+        self._on_result, self._timeout, self._complaints = on_result, timeout, complaints
+        self._calls = WorkThread("ragaliq-on-result")
+        self._coroutines = LoopThread("ragaliq-on-result-loop")
+        self._blocked_since: float | None = None
+
+    def prepare(self) -> None:
+        """Start the thread while threads can still be started.
+
+        Python 3.12.0 to 3.12.2 start none once the main thread has ended.
+        """
+        with contextlib.suppress(RuntimeError):  # counted once there is something to report
+            self._calls.start()
+
+    @property
+    def is_own_thread(self) -> bool:
+        """Whether the caller is the user's function."""
+        return self._calls.is_current or self._coroutines.is_current
+
+    async def report(self, result: Evaluation, tally: Tally) -> None:
+        """Call the function and wait for its end; counts what goes wrong."""
+        since = self._blocked_since
+        if since is not None and time.monotonic() - since > self._timeout:
+            tally.callback_timeouts += 1
+            return
+        limit = None
+        try:
+            async with asyncio.timeout(self._timeout) as limit:
+                # Given up while another call blocks the thread, this one is never made.
+                outcome = await self._calls.run(self._call, result)
+                if inspect.isawaitable(outcome):
+                    loop = self._coroutines.loop()
+                    finishing = asyncio.run_coroutine_threadsafe(_finish(outcome), loop)
+                    await asyncio.wrap_future(finishing)
+        except BaseException as error:
+            if is_being_cancelled():
+                raise
+            if limit is not None and limit.expired():
+                tally.callback_timeouts += 1
+                self._complaints.add(f"on_result took longer than {self._timeout:g} s", error)
+            else:
+                tally.callback_errors += 1
+                self._complaints.add("on_result raised", error, in_application=True)
+
+    def stop(self) -> None:
+        """End the threads; a function that blocks one is left behind."""
+        self._coroutines.stop(0.25)
+        self._calls.stop(0.25)
+
+    def _call(self, result: Evaluation) -> object:
+        self._blocked_since = time.monotonic()
+        _REPORTING.set(True)  # in a context of its own
+        try:
+            with suppress():
+                return self._on_result(result)
+        finally:
+            self._blocked_since = None
+
+
+async def _finish(outcome: Awaitable[object]) -> None:
+    _REPORTING.set(True)
+    with suppress():
+        await outcome

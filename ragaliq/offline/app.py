@@ -1,0 +1,126 @@
+"""Asking an application questions, and keeping what its answers were made from."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from importlib.metadata import entry_points
+from itertools import islice
+from typing import Any, NamedTuple
+
+from ragaliq.capture import RunLog
+from ragaliq.capture.run import built
+from ragaliq.core.test_case import RAGTestCase
+from ragaliq.errors import ConfigurationError, NotEvaluated
+
+_GROUP = "ragaliq.applications"
+"""Entry points by the package whose classes they ask: a function that takes the application, and
+returns a coroutine function from a question's text to a case or a log; it raises `NotEvaluated`
+where a run holds no answer."""
+
+Answer = Callable[[str], Awaitable[RAGTestCase | RunLog]]
+
+
+class NoAnswer(NamedTuple):
+    """A question that an application gave no answer to.
+
+    Attributes:
+        id: The question's id.
+        reason: The class of the error that was raised, or why the run holds no answer.
+    """
+
+    id: str
+    reason: str
+
+
+async def answers(
+    app: Any, questions: Iterable[RAGTestCase], *, concurrency: int = 8
+) -> AsyncGenerator[RAGTestCase | NoAnswer]:
+    """Ask an application each question and yield what comes of it, in no particular order.
+
+    Args:
+        app: A LangChain runnable, a LlamaIndex engine or agent, or a function, or coroutine
+            function, that takes a question's text and returns a `RAGTestCase`.
+        questions: Cases whose answer and context are not looked at; all else that they hold, such
+            as the expected answer, stays with the answer's case.
+        concurrency: Questions asked at the same time.
+
+    Raises:
+        ConfigurationError: The application is of no known kind, or cannot be asked a text.
+    """
+    ask = await asyncio.to_thread(_answer_of, app)  # which may import an adapter
+
+    async def asked(question: RAGTestCase) -> RAGTestCase | NoAnswer:
+        try:
+            case = built(await ask(question.query))
+        except ConfigurationError:
+            raise
+        except NotEvaluated as error:
+            return NoAnswer(question.id, error.reason)
+        except Exception as error:  # noqa: BLE001 - the application's own; others go on
+            return NoAnswer(question.id, type(error).__name__)
+        kept = {"id", "name", "query", "expected_answer", "expected_facts", "tags"}
+        update: dict[str, Any] = {name: getattr(question, name) for name in kept}
+        update["metadata"] = {**case.metadata, **question.metadata}
+        return case.model_copy(update=update)
+
+    todo = iter(questions)
+    running = done = set[asyncio.Task[RAGTestCase | NoAnswer]]()
+    try:
+        while True:
+            for question in islice(todo, concurrency - len(running)):
+                running.add(asyncio.create_task(asked(question)))
+            if not running:
+                return
+            done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                yield task.result()
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, *done, return_exceptions=True)
+
+
+def numbered(questions: Iterable[str | RAGTestCase]) -> list[RAGTestCase]:
+    """Questions as cases; texts are called by their place, so that two runs can be compared."""
+    return [
+        RAGTestCase(id=f"question {number}", query=each, response="")
+        if isinstance(each, str)
+        else each
+        for number, each in enumerate(questions, start=1)
+    ]
+
+
+def _answer_of(app: Any) -> Answer:
+    """The way to ask an application.
+
+    Raises:
+        ConfigurationError: There is none.
+    """
+    packages = {cls.__module__.partition(".")[0] for cls in type(app).__mro__}
+    for point in entry_points(group=_GROUP):
+        if point.name in packages:
+            answer: Answer = point.load()(app)
+            return answer
+    if not (inspect.isfunction(app) or inspect.ismethod(app)):
+        raise ConfigurationError(
+            f"a {type(app).__name__} cannot be asked: give a LangChain runnable, a LlamaIndex "
+            "engine or agent (with its adapter installed: langchain-ragaliq, "
+            "llama-index-evaluation-ragaliq), or a function that returns a RAGTestCase"
+        )
+
+    async def call(question: str) -> RAGTestCase:
+        if inspect.iscoroutinefunction(app):
+            case = await app(question)
+        else:
+            case = await asyncio.to_thread(app, question)
+        if not isinstance(case, RAGTestCase):
+            raise ConfigurationError(
+                f"the application returned a {type(case).__name__}: return a "
+                "RAGTestCase(query=..., context=[...], response=...), or wrap a function that "
+                "uses LangChain: RunnableLambda(function)"
+            )
+        return case
+
+    return call
