@@ -43,6 +43,7 @@ from ragaliq.capture.texts import (
 )
 from ragaliq.core.checks import takes_only
 from ragaliq.core.complaints import Complaints
+from ragaliq.core.interrupts import is_from_signal
 
 __all__ = [
     "ANSWER_KEYS",
@@ -62,6 +63,7 @@ __all__ = [
     "document_blocks",
     "extract_parts",
     "frame_calls",
+    "is_from_signal",
     "models_words",
     "name_part",
     "named",

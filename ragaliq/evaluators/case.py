@@ -64,9 +64,12 @@ async def evaluate_case(
     """
     checks: _Checks = {}
     try:
-        results = await run_all(
-            _measured(evaluator, case, judge, checks, deadline) for evaluator in evaluators
-        )
+        if len(evaluators) == 1:
+            results = [await _measured(evaluators[0], case, judge, checks, deadline)]
+        else:
+            results = await run_all(
+                _measured(evaluator, case, judge, checks, deadline) for evaluator in evaluators
+            )
     finally:
         for check in checks.values():
             check.cancel()
@@ -81,7 +84,7 @@ async def _measured(
     deadline: float | None,
 ) -> EvaluationResult:
     """One metric's result, also where it failed or took too long."""
-    started = time.perf_counter()
+    started, pays = time.perf_counter(), True
     with suppress(), spending() as spent:
         try:
             async with asyncio.timeout(deadline) as limit:
@@ -90,11 +93,16 @@ async def _measured(
                     isinstance(evaluator, ClaimEvaluator)
                     and type(evaluator).measure is ClaimEvaluator.measure
                 ):
-                    result = await _graded(evaluator, case, judge, checks)
+                    check, pays = _check_of(evaluator, case, judge, checks)
+                    # One metric's deadline must not cancel what another still waits for.
+                    found = await asyncio.shield(check)
+                    found = found if pays else replace(found, usage=JudgeUsage())
+                    result = evaluator.grade(found, judge)
                 else:
                     result = await evaluator.measure(case, judge)
         except JudgeError as error:
-            result = evaluator.failure_result(error, judge, usage=spent.up_to(error))
+            usage = spent.up_to(error) if pays else JudgeUsage()
+            result = evaluator.failure_result(error, judge, usage=usage)
         except TimeoutError:
             failure = JudgeTimeoutError("the judge ran out of time")
             if limit.expired():
@@ -128,24 +136,16 @@ async def _measured(
     return result.model_copy(update={"duration": time.perf_counter() - started})
 
 
-async def _graded(
+def _check_of(
     evaluator: ClaimEvaluator, case: RAGTestCase, judge: LLMJudge, checks: _Checks
-) -> EvaluationResult:
-    """The result from a claim check, which the first metric that needs it starts and pays for."""
-    key = evaluator.policy, evaluator.strategy
-    pays = key not in checks
-    if pays:
-        policy, strategy = key
-        task = asyncio.create_task(check_claims(case, judge, policy=policy, strategy=strategy))
-        # After a deadline nobody asks what became of a check, and asyncio would log what it
-        # raised, the application's text included.
-        task.add_done_callback(lambda done: done.cancelled() or done.exception())
-        checks[key] = task
-    try:
-        # One metric's deadline must not cancel what another still waits for.
-        check = await asyncio.shield(checks[key])
-    except JudgeError as error:
-        if pays:
-            raise
-        return evaluator.failure_result(error, judge, usage=JudgeUsage())
-    return evaluator.grade(check if pays else replace(check, usage=JudgeUsage()), judge)
+) -> tuple[asyncio.Task[ClaimCheck], bool]:
+    """The claim check of a metric, and whether the metric pays: the first one starts the check."""
+    key = policy, strategy = evaluator.policy, evaluator.strategy
+    if key in checks:
+        return checks[key], False
+    task = asyncio.create_task(check_claims(case, judge, policy=policy, strategy=strategy))
+    # After a deadline nobody asks what became of a check, and asyncio would log what it raised, the
+    # application's text included.
+    task.add_done_callback(lambda done: done.cancelled() or done.exception())
+    checks[key] = task
+    return task, True

@@ -340,9 +340,10 @@ class Verifier:
         """
         if not claims:
             return {}
-        parts = await run_all(self._from_part(part, claims) for part in self.parts)
-        verdicts = parts[0]
-        if len(parts) > 1:
+        if len(self.parts) == 1:
+            verdicts = await self._from_part(self.parts[0], claims)
+        else:
+            parts = await run_all(self._from_part(part, claims) for part in self.parts)
             verdicts = {}
             for claim in claims:
                 found = [part[claim] for part in parts if claim in part]

@@ -29,6 +29,7 @@ from ragaliq.capture import RunLog
 from ragaliq.core.checks import require_choice, require_positive, takes_only
 from ragaliq.core.complaints import Complaints
 from ragaliq.core.concurrency import is_being_cancelled
+from ragaliq.core.interrupts import is_from_signal
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import Evaluation, EvaluationResult
 from ragaliq.core.run import RunInfo, SpanTarget
@@ -492,9 +493,11 @@ class Monitor:
             decision = self.sampler.begin(run_id, pipeline)
             # Of most runs of most applications nothing is asked but this decision.
             name = "" if decision is None and self.inline is None else str(run_id)
-        except Exception as error:  # noqa: BLE001 - the application's request must not notice
+        except Exception as error:
             logger.debug("a run could not be begun: %s", type(error).__name__)
             OpenRun(self, "", _UNDECIDED).discard("internal_error")
+            if is_from_signal(error):
+                raise
             return None
         if self.inline is not None:
             self.inline.began(name)
@@ -530,7 +533,13 @@ class Monitor:
         Returns:
             Whether the run will be evaluated. If not, the reason is counted in `stats()`.
         """
-        run = self.begin(run_id or str(getattr(case, "id", "")), pipeline=pipeline)
+        try:
+            name = run_id or str(getattr(case, "id", ""))
+        except Exception as error:
+            if is_from_signal(error):
+                raise
+            name = ""  # something else than a case: counted below
+        run = self.begin(name, pipeline=pipeline)
         return run is not None and run.submit(case, target=target or current_span_target())
 
     @overload

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Literal
 from ragaliq._private import is_loop_running
 from ragaliq.capture import RunLog
 from ragaliq.core.complaints import Complaints
+from ragaliq.core.interrupts import is_from_signal
 from ragaliq.core.results import Evaluation
 from ragaliq.core.run import RunInfo, SpanTarget
 from ragaliq.core.test_case import RAGTestCase
@@ -147,8 +148,11 @@ class OpenRun:
             self.ended_at = time.time() if ended_at is None else ended_at
             choice = self.decision.choice or monitor.sampler.settle(self)
             is_queued = choice is not None and monitor.enqueue(self, choice)
-        except Exception as error:  # noqa: BLE001 - the application's request must not notice
+        except Exception as error:
             logger.debug("a run could not be enqueued: %s", type(error).__name__)
+            if is_from_signal(error):
+                self.end("incomplete_run", "interrupted")
+                raise
             self.end("incomplete_run", "internal_error")
             return False
         if is_queued and inline is not None and not monitor.is_own_thread:

@@ -62,6 +62,14 @@ class Unprintable:
 
 
 def test_an_id_of_any_kind_raises_nothing_and_is_counted(monitor_of, case):
+    class WithoutId:
+        @property
+        def id(self):
+            raise LookupError("Zanzibar")
+
+    monitor = monitor_of()
+    assert not monitor.submit(WithoutId(), pipeline="p")
+    assert monitor.stats().incomplete == {"internal_error": 1}
     monitor = monitor_of()
     assert not monitor.submit(case, run_id=Unprintable())
     assert not monitor.submit(case, pipeline=Unprintable())

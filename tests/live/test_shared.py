@@ -142,7 +142,7 @@ def test_making_one_starts_no_thread(monitor_of, tmp_path):
     before = threading.active_count()
     for _ in range(50):
         monitor_of(judge="local", sinks=[f"sqlite:///{tmp_path}/e.db"], on_result=print)
-    assert threading.active_count() == before
+    assert threading.active_count() <= before  # the clock of another test may end
 
 
 @pytest.mark.parametrize("wrong", [{"on_result": "no function"}, {"metrics": ["no such"]}])

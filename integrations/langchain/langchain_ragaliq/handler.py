@@ -44,6 +44,7 @@ from ragaliq.capture import (
     RecordedRun,
     RunRegistry,
     frame_calls,
+    is_from_signal,
     name_part,
     passages_inside,
     takes_only,
@@ -147,7 +148,8 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         ragaliq.ConfigurationError: An option is wrong.
     """
 
-    raise_error = False
+    # Nothing but the application's own time limits is raised; LangChain would log and drop them.
+    raise_error = True
     # Plain attributes: LangChain looks at one of them for every event.
     ignore_chain: bool = False
     ignore_llm: bool = False
@@ -293,6 +295,8 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         """Count an error, and log the first; its message may quote the application's text."""
         if "errors" not in vars(self):
             return  # the attached handler was switched off meanwhile
+        if is_from_signal(error):
+            raise error  # a time limit of the application's, which struck in here
         self.errors += 1
         if self.errors == 1:
             logger.warning(

@@ -1,0 +1,31 @@
+"""Exceptions that are the application's own, though they come out of our code: its time limits."""
+
+from __future__ import annotations
+
+import signal
+from functools import partial
+
+
+def is_from_signal(error: BaseException) -> bool:
+    """Whether a signal handler of the application raised an error, such as a task's time limit.
+
+    Python runs handlers between any two steps of the main thread, ours included. Contained like a
+    failure of ours, a time limit would never reach the task that it is for.
+    """
+    if (trace := error.__traceback__) is None:
+        return False
+    codes = {
+        getattr(_function_of(signal.getsignal(number)), "__code__", None)
+        for number in signal.valid_signals()
+    }
+    while trace is not None:
+        if trace.tb_frame.f_code in codes:
+            return True
+        trace = trace.tb_next
+    return False
+
+
+def _function_of(handler: object) -> object:
+    while isinstance(handler, partial):
+        handler = handler.func
+    return getattr(handler, "__func__", handler)
