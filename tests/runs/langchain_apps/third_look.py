@@ -529,46 +529,6 @@ def dictionaries_with_parts(config):
 
 
 @app(
-    "several cited passages of a provider",
-    question="Is the park open in winter?",
-    answer="Yes, the park opens at eight in winter. Sledges can be hired.",
-    prompt=["In winter the gates open at 8 a.m.", "The café is closed until March."],
-    invented=["Sledges can be hired."],
-)
-async def several_citations(config):
-    def cite(text):
-        return {
-            "type": "web_search_result_location",
-            "url": "https://park.example",
-            "title": "Park",
-            "cited_text": text,
-            "encrypted_index": "Eo8B",
-        }
-
-    reply = AIMessage(
-        [
-            {
-                "type": "text",
-                "text": "Yes, the park opens at eight in winter.",
-                "citations": [
-                    cite("In winter the gates open at 8 a.m."),
-                    cite("The café is closed until March."),
-                ],
-            },
-            {"type": "text", "text": " Sledges can be hired."},
-        ]
-    )
-    graph = StateGraph(MessagesState)
-
-    async def node(state: MessagesState):
-        return {"messages": [await chat(reply).ainvoke(state["messages"])]}
-
-    graph.add_node("node", node)
-    graph.add_edge(START, "node")
-    await graph.compile().ainvoke(ask("Is the park open in winter?"), config)
-
-
-@app(
     "a plain function with two searches and a tool loop",
     question="Can I take the dog on the bus to the zoo?",
     answer="Yes on the bus, but dogs are not allowed in the zoo.",
