@@ -676,10 +676,11 @@ def _plain(span: TraceSpan, convention: Convention) -> Step:
     elif step.kind is Kind.TOOL:
         step.is_hidden = step.outputs is None
     elif step.kind is Kind.LLM:
-        _set_model(step, step.inputs, None)
+        is_list = isinstance(step.outputs, list) and READER.messages(step.outputs)
+        _set_model(step, step.inputs, step.outputs if is_list else None)
         if isinstance(step.outputs, str):
             step.reply = step.outputs
-        else:
+        elif not is_list:
             _set_reply(step, step.outputs)
     return step
 
@@ -883,8 +884,8 @@ CONVENTIONS = (
             "guardrail": Kind.OTHER,
             "handoff:": Kind.OTHER,
         },
-        given=("request_data", "input"),
-        said=("response_data", "output"),
+        given=("input", "request_data"),  # an agent's requests are noted after their replies
+        said=("output", "response_data"),
         read=_logfire,
     ),
     Convention(

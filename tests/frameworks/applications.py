@@ -630,3 +630,90 @@ def traceable_langsmith(provider, url):
         traces.flush()
 
     return ask_and_flush
+
+
+@application("OpenAI Agents", "Logfire", "logfire", "openai-agents")
+def agents_logfire(provider, url):
+    import logfire
+    from agents import Agent, OpenAIChatCompletionsModel, Runner, function_tool
+    from openai import AsyncOpenAI
+
+    logfire.configure(
+        send_to_logfire=False,
+        console=False,
+        additional_span_processors=[provider._active_span_processor],
+    )
+    logfire.instrument_openai_agents()
+
+    def ask(question):
+        client = AsyncOpenAI(base_url=f"{url}/v1", api_key=KEY)
+        model = OpenAIChatCompletionsModel(model=MODEL, openai_client=client)
+        agent = Agent(name="shop", instructions=SYSTEM, model=model, tools=[function_tool(search)])
+        return asyncio.run(Runner.run(agent, question)).final_output
+
+    return ask
+
+
+@application("LangChain", "LangSmith", "langsmith", "langchain", "langchain-openai")
+def langchain_langsmith(provider, url):
+    import os
+
+    os.environ |= {
+        "LANGSMITH_TRACING": "true",
+        "LANGSMITH_OTEL_ENABLED": "true",
+        "LANGSMITH_OTEL_ONLY": "true",
+        "LANGSMITH_API_KEY": KEY,
+    }
+    from langchain.agents import create_agent
+    from langchain_core.tracers.langchain import wait_for_all_tracers
+    from langchain_openai import ChatOpenAI
+
+    model = ChatOpenAI(model=MODEL, base_url=f"{url}/v1", api_key=KEY)
+    agent = create_agent(model, [search], system_prompt=SYSTEM)
+
+    def ask(question):
+        agent.invoke({"messages": [{"role": "user", "content": question}]})
+        wait_for_all_tracers()
+
+    return ask
+
+
+@application("OpenAI SDK, Chroma", "Langtrace", "langtrace-python-sdk", "openai", "chromadb")
+def openai_chroma_langtrace(provider, url):
+    import chromadb
+    from langtrace_python_sdk import langtrace
+    from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+
+    class Passing(SpanExporter):
+        """Langtrace makes a provider of its own; what it exports goes to the other's processors."""
+
+        def export(self, spans):
+            for each in spans:
+                provider._active_span_processor.on_end(each)
+            return SpanExportResult.SUCCESS
+
+    langtrace.init(api_key=KEY, custom_remote_exporter=Passing(), batch=False)
+    store = chromadb.EphemeralClient().create_collection("handbook", embedding_function=None)
+    vectors = [[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]
+    store.add(ids=["d0", "d1", "d2"], documents=list(TEXTS), embeddings=vectors)
+    client = openai_client(url)
+
+    def ask(question):
+        with request(provider):
+            hits = store.query(query_embeddings=[[1.0, 0.0]], n_results=3)
+            system = f"{SYSTEM}\n" + "\n".join(hits["documents"][0])
+            messages = [
+                {"role": "system", "content": system},
+                {"role": "user", "content": question},
+            ]
+            client.chat.completions.create(model=MODEL, messages=messages)
+
+    return ask
+
+
+@application("OpenAI SDK", "MLflow", "mlflow-skinny", "openai")
+def openai_mlflow(provider, url):
+    import mlflow
+
+    mlflow.openai.autolog()
+    return lambda question: openai_tool_loop(openai_client(url), provider, question)

@@ -29,6 +29,8 @@ CONTEXTS = {
     "genkit-flow": THREE,
     "haystack-oi": THREE[:1],
     "langsmith-functions": THREE,
+    "langsmith-agent": JOINED,
+    "logfire-agents": JOINED,
     "logfire-anthropic": THREE,
     "logfire-openai": THREE,
     "oai-oiagents": JOINED,
