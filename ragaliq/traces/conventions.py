@@ -555,7 +555,7 @@ def _messages_in_events(span: TraceSpan) -> tuple[list[Any] | None, list[Any] | 
     Logfire and Pydantic AI once kept the events in one attribute, as JSON.
     """
     sides: tuple[list[Any], list[Any]] = ([], [])
-    listed = decoded(span.attributes.get("events"))
+    listed = decoded(_first(span.attributes, ("events", "all_messages_events")))
     kept = [
         SpanEvent(str(each.get("event.name")), each)
         for each in (listed if isinstance(listed, list) else ())
@@ -569,7 +569,7 @@ def _messages_in_events(span: TraceSpan) -> tuple[list[Any] | None, list[Any] | 
         if event.name in _ASKED:
             sides[0].append({"role": _ASKED[event.name], **held})
         elif event.name == _CHOICE:
-            said = _Content(held.get("message")).value
+            said = _Content(held.pop("message", None)).value
             fields = said if isinstance(said, Mapping) else {"content": said}
             sides[1].append({"role": "assistant", **held, **fields})
         elif event.name in _CONTENTS:
@@ -915,6 +915,23 @@ CONVENTIONS = (
         read=_spring,
     ),
     VECTOR_STORES,
+    Convention(  # before it followed OpenTelemetry's convention in all its spans
+        name="pydantic-ai",
+        scope="pydantic-ai",
+        marks=("tool_response",),
+        kinds={},
+        other=Kind.TOOL,
+        given=("tool_arguments",),
+        said=("tool_response",),
+    ),
+    Convention(
+        name="pydantic-ai",
+        scope="pydantic-ai",
+        marks=("all_messages_events",),
+        kinds={},
+        other=Kind.AGENT,
+        read=_genai,
+    ),
     Convention(name="genai", marks=(OPERATION,), kinds=OPERATIONS, read=_genai),
     Convention(
         name="vercel",

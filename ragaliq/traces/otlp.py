@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import functools
+import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -99,6 +100,9 @@ def log_event(record: Any) -> TraceSpan | None:
     if not isinstance(name, str) or not trace_id or not span_id:
         return None
     body = _value(member(record, "body"), 0)
+    if isinstance(body, str) and body.startswith("{"):
+        with suppress(ValueError, RecursionError):  # Semantic Kernel's, a message as JSON
+            body = json.loads(body)
     held = {**attributes, **body} if isinstance(body, Mapping) else {"content": body, **attributes}
     event = SpanEvent(name, held)
     return TraceSpan(id_of(trace_id, 32, "traceId"), id_of(span_id, 16, "spanId"), events=(event,))

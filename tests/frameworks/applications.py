@@ -678,7 +678,11 @@ def langchain_langsmith(provider, url):
     return ask
 
 
-@application("OpenAI SDK, Chroma", "Langtrace", "langtrace-python-sdk", "openai", "chromadb")
+@application(
+    "OpenAI SDK, Chroma",
+    "Langtrace",
+    *("langtrace-python-sdk", "openai", "chromadb", "importlib_metadata"),
+)
 def openai_chroma_langtrace(provider, url):
     import chromadb
     from langtrace_python_sdk import langtrace
@@ -709,11 +713,3 @@ def openai_chroma_langtrace(provider, url):
             client.chat.completions.create(model=MODEL, messages=messages)
 
     return ask
-
-
-@application("OpenAI SDK", "MLflow", "mlflow-skinny", "openai")
-def openai_mlflow(provider, url):
-    import mlflow
-
-    mlflow.openai.autolog()
-    return lambda question: openai_tool_loop(openai_client(url), provider, question)

@@ -29,6 +29,12 @@ OTEL = ("@opentelemetry/api", "@opentelemetry/sdk-trace-node", "zod")
 OTLP = "@opentelemetry/exporter-trace-otlp-http"
 NODE = {
     "vercel": ("AI SDK (Node)", "its own", ("ai", "@ai-sdk/openai-compatible", "@ai-sdk/otel")),
+    "genkit": ("Genkit (Node)", "its own", ("genkit",)),
+    "voltagent": (
+        "VoltAgent (Node)",
+        "its own",
+        ("@voltagent/core", "ai", "@ai-sdk/openai-compatible"),
+    ),
     "langchain": (
         "LangChain.js (Node)",
         "OpenInference",

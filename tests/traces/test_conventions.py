@@ -323,6 +323,16 @@ def older_pydantic_ai():
     return [request(), search(), step(LAST, gen_ai__operation__name="chat", events__=events)]
 
 
+def older_pydantic_ai_s_agent():
+    """Its agent keeps all messages as events, its tools have attributes of their own."""
+    scope = "pydantic-ai"
+    asked = {"event.name": "gen_ai.user.message", "role": "user", "content": QUESTION}
+    said = {"event.name": "gen_ai.assistant.message", "role": "assistant", "content": REPLY}
+    agent = run(scope=scope, all_messages_events__=[asked, said], final_result__=REPLY)
+    tool = step(scope=scope, tool_arguments__="{}", tool_response__=json.dumps(FOUND))
+    return [agent, tool, chat(PROMPT)]
+
+
 def prompt_variables():
     """The search shows ids only; what the template was filled with is on the model's span."""
     filled = {"prompt__variable__context": "\n".join(TEXTS)}
@@ -376,6 +386,7 @@ WAYS = [
     genkit,
     langtrace,
     older_pydantic_ai,
+    older_pydantic_ai_s_agent,
     a_search_before_an_agent,
     a_search_before_an_agent_that_is_asked_in_one_message,
     a_question_that_a_model_rewrote,

@@ -323,3 +323,43 @@ def test_times_as_numbers(unit, written):
 def test_zstd_is_refused_by_its_name(start, written):
     with pytest.raises(DatasetError, match="compressed with zstd; unpack it"):
         list(read_cases(written("traces.json", start + b"x" * 300)))
+
+
+def test_messages_in_log_records_belong_to_their_spans(written):
+    trace, own = "a" * 32, "b" * 16
+    asked = {"stringValue": json.dumps({"role": "user", "content": "When?"})}
+    said = {"kvlistValue": {"values": [text("content", "At nine.")]}}
+    record = {"traceId": trace, "spanId": own}
+    records = [
+        {**record, "attributes": [text("event.name", "gen_ai.user.message")], "body": asked},
+        {
+            **record,
+            "eventName": "gen_ai.choice",
+            "body": {"kvlistValue": {"values": [{"key": "message", "value": said}]}},
+        },
+        {"body": {"stringValue": "of no span"}},
+    ]
+    model = {**record, "name": "chat", "startTimeUnixNano": "5", "endTimeUnixNano": "9"}
+    model["attributes"] = [text("gen_ai.operation.name", "chat")]
+    found = {**record, "spanId": "c" * 16, "name": "search", "startTimeUnixNano": "1"}
+    found |= {
+        "endTimeUnixNano": "3",
+        "attributes": [
+            text("gen_ai.operation.name", "retrieval"),
+            text(
+                "gen_ai.retrieval.documents", json.dumps([{"content": "The shop opens at nine."}])
+            ),
+        ],
+    }
+    for each in (model, found):
+        each["parentSpanId"] = "d" * 16
+    logs = {"resourceLogs": [{"scopeLogs": [{"logRecords": records}]}]}
+    spans = {"resourceSpans": [{"scopeSpans": [{"spans": [model, found]}]}]}
+    path = written("traces.jsonl", f"{json.dumps(logs)}\n{json.dumps(spans)}\n")
+    (case,) = read_cases(path)
+    assert (case.query, case.response) == ("When?", "At nine.")
+    assert case.context_texts == ["The shop opens at nine."]
+
+
+def text(key, value):
+    return {"key": key, "value": {"stringValue": value}}

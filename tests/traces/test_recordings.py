@@ -30,6 +30,7 @@ CONTEXTS = {
     "haystack-oi": THREE[:1],
     "langsmith-functions": THREE,
     "langsmith-agent": JOINED,
+    "langtrace-chroma": THREE,
     "logfire-agents": JOINED,
     "logfire-anthropic": THREE,
     "logfire-openai": THREE,
