@@ -76,7 +76,7 @@ def test_the_report_counts_answers_and_says_how_often_they_were_judged(ragaliq, 
     assert "<dt>Answers</dt><dd>5</dd>" in once
     assert "<dt>Answers</dt><dd>5, evaluated 15 times</dd>" in thrice
     assert "an answer counts once" in thrice
-    spread = " <small>a score spreads by 0.000 when repeated</small>"
+    spread = " <small>a score spreads by 0.00 when repeated</small>"
     assert spread in thrice
     assert scores_table(thrice).replace(spread, "") == scores_table(once)
     assert charts_of(thrice) == charts_of(once)

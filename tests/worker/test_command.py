@@ -40,7 +40,7 @@ BROKER = ("--broker", "redis://:hunter2@127.0.0.1:1/0")
         ([*BROKER, "--app", "no_such_module:x"], "no_such_module"),
         ([*BROKER, "--app", "json:JSONDecoder"], "is not a WorkerSettings"),
         ([*BROKER, "--app", "json:decoder"], "is not a WorkerSettings"),
-        ([*BROKER, "--model", "m"], "goes with --judge"),
+        ([*BROKER, "--model", "m"], "goes with judge"),
         ([*BROKER, "--judge", "oracle"], "oracle"),
         ([*BROKER, "--metrics", "politeness"], "politeness"),
         ([*BROKER, "--sink", "mongodb://x"], "sqlite:///path"),
