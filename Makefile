@@ -106,10 +106,11 @@ test-local-model: $(READY) $(LOCAL_MODEL)/.ready ## Try a judge on a real model 
 	@RAGALIQ_LOCAL_MODEL_PYTHON=$(LOCAL_MODEL)/bin/python \
 		$(PY) -m pytest tests/local_model -m local_model $(ARGS)
 
+# Without tests/runs, whose applications use what only newer releases have.
 .PHONY: test-lowest
 test-lowest: $(LOWEST)/.ready ## Test with the lowest versions of the frameworks and libraries
 	@$(LOWEST)/bin/python -m pytest -n auto --dist loadfile \
-		$(addprefix --ignore=tests/,architecture docs packaging) $(ARGS)
+		$(addprefix --ignore=tests/,architecture docs packaging runs) $(ARGS)
 
 # $(1): programs, one of which is needed; $(2): the Debian packages that bring it.
 define debian
