@@ -1,0 +1,71 @@
+"""The comparison of a captured case with the truth finds each kind of fault."""
+
+import pytest
+from harness import App, Case, Observed, compare, contains
+
+TRUTH = App(
+    name="a lamp",
+    run=None,
+    framework="langchain",
+    shape="lamps",
+    question="What does the brass lamp cost?",
+    answer="The brass lamp costs 289 EUR. It is waterproof.",
+    chunks=("The Boreas is a floor lamp of brushed brass.",),
+    prompt=("Price: 289 EUR",),
+    absent=("About three hundred, I would guess.",),
+    invented=("It is waterproof.",),
+)
+RIGHT = Case(TRUTH.question, TRUTH.answer, list(TRUTH.chunks), "Offers. Price: 289 EUR")
+
+
+def faults(case, truth=TRUTH):
+    return compare(truth, Observed([case], {})).faults
+
+
+def test_a_right_case_has_no_faults():
+    compared = compare(TRUTH, Observed([RIGHT], {}))
+    assert compared.faults == []
+    assert (compared.texts, compared.parts, compared.invented) == ((2, 2), (2, 2), (1, 0))
+
+
+@pytest.mark.parametrize(
+    ("changed", "fault"),
+    [
+        ({"question": "brass lamp price"}, "question"),
+        ({"answer": "It is waterproof."}, "answer"),
+        ({"chunks": []}, "missing chunk"),
+        ({"prompt": "Offers."}, "missing in the prompt"),
+        ({"chunks": [*TRUTH.chunks, "Dogs are welcome here."]}, "extra chunk"),
+        ({"chunks": [*TRUTH.chunks, *TRUTH.chunks]}, "chunk twice"),
+        ({"chunks": [f"{TRUTH.chunks[0]} {TRUTH.absent[0]}"]}, "in a chunk"),
+        ({"prompt": f"{RIGHT.prompt}\n{TRUTH.absent[0]}"}, "in the prompt part"),
+        ({"prompt": f"{RIGHT.prompt}\n{TRUTH.question}"}, "in the prompt part"),
+        ({"prompt": f"{RIGHT.prompt}\n{TRUTH.answer}"}, "supported although invented"),
+    ],
+)
+def test_each_kind_of_fault_is_found(changed, fault):
+    assert any(each.startswith(fault) for each in faults(RIGHT._replace(**changed)))
+
+
+def test_a_missing_case_is_a_fault_and_so_is_another_case():
+    assert compare(TRUTH, Observed([], {"no_answer": 1})).faults
+    assert compare(TRUTH, Observed([RIGHT, RIGHT], {})).faults
+
+
+def test_a_case_where_there_must_be_none_is_a_fault_and_so_is_another_reason():
+    truth = App(name="a call", run=None, framework="langchain", shape="", status=("not_rag",))
+    assert compare(truth, Observed([], {"not_rag": 1})).faults == []
+    assert compare(truth, Observed([], {"no_answer": 1})).faults
+    assert faults(RIGHT, truth)
+
+
+def test_of_several_fields_each_must_be_in_the_answer():
+    truth = TRUTH._replace(answer=("brass", "289"), invented=())
+    assert faults(RIGHT._replace(answer='{"of": "brass", "price": 289}'), truth) == []
+    assert faults(RIGHT._replace(answer="brass"), truth)
+
+
+def test_texts_contain_words_and_not_parts_of_words():
+    assert contains("The fee: 75 EUR!", "fee 75 eur")
+    assert not contains("The fees are 75 EUR.", "fee")
+    assert contains("退款需要五个工作日。", "五个工作日")
