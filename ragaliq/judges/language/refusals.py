@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import Literal
 
 from ragaliq.judges.language.characters import readable
@@ -135,7 +136,10 @@ def sentence_kind(sentence: str) -> SentenceKind:
         said = plain(sentence)
         if _in_any(said, "negation", _declines):
             return "refusal"
-        if not _DIGIT.search(said) and _in_any(said, "courtesy", _is_polite):
+        polite = ("courtesy", "polite", "pronoun")
+        if not _DIGIT.search(said) and _in_any(
+            said, "courtesy", _is_polite, made_of=polite, spare=_MOST_OFFERED + 1
+        ):
             return "courtesy"
     return "statement"
 
@@ -144,7 +148,8 @@ def is_disclaimer(sentence: str) -> bool:
     """Whether a sentence only says that a machine wrote it, or what it does not replace."""
     if len(sentence) > _LONGEST or _DIGIT.search(sentence):
         return False
-    return _in_any(plain(sentence), "disclaimer", _disclaims)
+    made_of = ("disclaimer", "disclaiming")
+    return _in_any(plain(sentence), "disclaimer", _disclaims, made_of=made_of)
 
 
 def is_lead_in(sentence: str) -> bool:
@@ -162,6 +167,7 @@ def is_lead_in(sentence: str) -> bool:
     return _in_any(words[-1], "lead_end", lambda _: True)
 
 
+@lru_cache(maxsize=8)  # a sentence is asked about in several ways, one after the other
 def plain(sentence: str) -> str:
     """A sentence as the vocabularies expect it: lower case, no markup, contractions written out."""
     said = _MARKUP.sub(" ", readable(sentence[: _LONGEST + 1])).lower().translate(_APOSTROPHES)
@@ -191,16 +197,25 @@ def _asks(sentence: str) -> bool:
 # Declines, courtesies and advice.
 
 
-def _in_any(said: str, needed: str, test: Callable[[Sequence[Sequence[KnownWord]]], bool]) -> bool:
+def _in_any(
+    said: str,
+    needed: str,
+    test: Callable[[Sequence[Sequence[KnownWord]]], bool],
+    *,
+    made_of: tuple[str, ...] = (),
+    spare: int = 0,
+) -> bool:
     """Whether a sentence passes a test in one of the languages.
 
     Args:
         said: The sentence, `plain`.
         needed: The class of which a sentence that passes has a word.
         test: Takes the tokens of the parts between its commas.
+        made_of: Classes of which all of it must be made, but for `spare` words.
+        spare: See there.
     """
     parts: list[str] = []
-    for vocabulary in vocabularies_with(said, needed):
+    for vocabulary in vocabularies_with(said, needed, made_of=made_of, spare=spare):
         parts = parts or [part for part in _PARTS.split(said) if _LETTERS.search(part)]
         if test([vocabulary.tokens(part) for part in parts]):
             return True

@@ -10,12 +10,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from typing import NamedTuple
 
 _UNSPACED = ("zh", "ja", "ko")
-_LONGEST = 5  # words of a phrase
 _PREFIX = 4  # letters by which prefixes are looked up
 _WORD = re.compile(r"n/a\b|\w+(?:\w|[\u0900-\u097f\u064b-\u065f\u0300-\u036f])*")
 _NOTHING = frozenset[str]()
@@ -51,10 +50,30 @@ class Vocabulary:
             if entry.endswith("*"):
                 stub = entry[:-1]
                 self._prefixes.setdefault(stub[:_PREFIX], []).append((stub, frozenset(names)))
+        self._longest: dict[str, int] = {}  # by the first word of phrases
+        for entry in self._exact:
+            parts = entry.split()
+            if len(parts) > 1:
+                self._longest[parts[0]] = max(len(parts), self._longest.get(parts[0], 1))
+        self._single: dict[tuple[str, ...], frozenset[str]] = {}
         self._pieces: re.Pattern[str] | None = None
         if language in _UNSPACED:
             longest = sorted(self._exact, key=len, reverse=True)
             self._pieces = re.compile("|".join(map(re.escape, longest)))
+
+    def is_made_of(
+        self, words: frozenset[str], classes: tuple[str, ...], *, spare: int = 0
+    ) -> bool:
+        """Whether most words of a sentence stand in entries of some classes, as far as is seen."""
+        if self._pieces is not None:
+            return True
+        known = self._single.get(classes)
+        if known is None:
+            entries = (entry for entry, names in self._exact.items() if names & {*classes})
+            known = self._single[classes] = frozenset(
+                word for entry in entries for word in entry.split()
+            )
+        return sum(len(word) > 1 for word in words - known) <= spare
 
     def tokens(self, text: str) -> list[KnownWord]:
         """The words and phrases of a part of a sentence, the longest known ones first."""
@@ -62,10 +81,11 @@ class Vocabulary:
             return self._cut(text, self._pieces)
         words, found, at = _WORD.findall(text), list[KnownWord](), 0
         while at < len(words):
-            for length in range(min(_LONGEST, len(words) - at), 0, -1):
+            longest = min(self._longest.get(words[at], 1), len(words) - at)
+            for length in range(longest, 0, -1):
                 phrase = " ".join(words[at : at + length])
                 classes = self._exact.get(phrase, _NOTHING)
-                if length == 1:
+                if length == 1 and self._prefixes:
                     classes |= self._by_prefix(phrase)
                 if classes:
                     break
@@ -131,16 +151,16 @@ class _Index:
 
     def languages(self, said: str, name: str) -> set[str]:
         """The languages of which a sentence has a word of a class."""
-        found, padded = set[str](), ""
-        words = _WORD.findall(said)
+        found = set[str]()
+        words = _words(said)
         first, stubs = self._first[name], self._stubs[name]
-        for word in words:
-            for trigger in first.get(word, ()):
-                padded = padded or f" {' '.join(words)} "
-                if trigger.text == word or f" {trigger.text} " in padded:
+        for word in first.keys() & words.all:
+            for trigger in first[word]:
+                if trigger.text == word or f" {trigger.text} " in words.padded:
                     found.add(trigger.language)
-            for trigger in stubs.get(word[:_PREFIX], ()):
-                if word.startswith(trigger.text):
+        for stub in stubs.keys() & words.stubs:
+            for trigger in stubs[stub]:
+                if any(word.startswith(trigger.text) for word in words.all):
                     found.add(trigger.language)
         if not said.isascii() and any(character >= "\u1100" for character in said):
             within = self._within.get(name, ())
@@ -148,18 +168,40 @@ class _Index:
         return found
 
 
+class _SentenceWords(NamedTuple):
+    """The words of a sentence, each once, how they begin, and all in one text."""
+
+    all: frozenset[str]
+    stubs: frozenset[str]
+    padded: str
+
+
+@lru_cache(maxsize=8)  # a sentence is asked about several classes, one after the other
+def _words(said: str) -> _SentenceWords:
+    words = _WORD.findall(said)
+    stubs = frozenset([word[:_PREFIX] for word in words])
+    return _SentenceWords(frozenset(words), stubs, f" {' '.join(words)} ")
+
+
 @cache
 def _index() -> _Index:
     return _Index()
 
 
-def vocabularies_with(said: str, name: str) -> list[Vocabulary]:
+def vocabularies_with(
+    said: str, name: str, *, made_of: tuple[str, ...] = (), spare: int = 0
+) -> list[Vocabulary]:
     """The vocabularies of the languages of which a sentence has a word of a class.
 
     Args:
         said: A sentence in lower case.
         name: The class, such as `negation`.
+        made_of: Classes of which all the sentence must be made; any where empty.
+        spare: How many of its words may be in none of these.
     """
     index = _index()
-    languages = index.languages(said, name)
-    return [index.vocabularies[code] for code in languages] if languages else []
+    found = [index.vocabularies[code] for code in index.languages(said, name)]
+    if not made_of or not found:
+        return found
+    words = _words(said).all
+    return [each for each in found if each.is_made_of(words, made_of, spare=spare)]

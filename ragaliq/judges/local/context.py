@@ -73,6 +73,7 @@ _read_or_kept = lru_cache(maxsize=_KEPT)(_read)
 
 # All chunks of a context.
 
+_SEARCHED = 20_000  # characters that are searched; in more, only the sentences with a word
 _STUB = 5  # letters two words must share at least to count as related
 
 
@@ -133,19 +134,19 @@ class ContextIndex:
 
     def _has_run(self, words: tuple[str, str, str]) -> bool:
         """Whether three words follow one another in a sentence."""
-        line = "\n" + "\n".join(words) + "\n"
-        telling = [word for word in words if word not in FUNCTION_WORDS]
         # To look the words up is far cheaper than to search the text.
+        having = [read for read in self._read if all(map(read.words.__contains__, words))]
+        if not having:
+            return False
+        line = "\n" + "\n".join(words) + "\n"
+        if sum(len(read.text) for read in having) < _SEARCHED:
+            return any(line in read.text for read in having)
+        telling = [word for word in words if word not in FUNCTION_WORDS]
         if not telling:  # of these there are few, but they stand everywhere
             if words not in self._runs:
-                self._runs[words] = any(line in read.text for read in self._read)
+                self._runs[words] = any(line in read.text for read in having)
             return self._runs[words]
-        places: Sequence[int] = ()
-        for word in telling:
-            found = self.places(word)
-            if not found:
-                return False
-            places = found if not places or len(found) < len(places) else places
+        places = min(map(self.places, telling), key=len)
         return any(line in self._lines[at] for at in places)
 
     def related(self, word: str) -> set[str]:

@@ -67,7 +67,8 @@ _NOT_SAID = re.compile(
     r"https?://\S+|www\.\S+|\]\([^)\s]{0,500}\)|\[[\d\s,;^–-]{1,20}\]|【\d[^】\0]{0,20}】"
 )
 _TAG = re.compile(r"</?[a-zA-Z][a-zA-Z0-9]{0,12}\s?/?>")
-_MINUS = re.compile(r"(?:(?<=[\s(\[:])|^)[-\u2212\u2013](?=\d)")
+# The sign is asked first: a search for one of a few characters is fast.
+_MINUS = re.compile(r"[-\u2212\u2013](?<![^\s(\[:][-\u2212\u2013])(?=\d)")
 # The gap is asked first, as it is rare: looking for the digit before takes ten times as long.
 _DIGIT_GAP = re.compile(r"[\u00a0\u2009\u202f'’](?<=\d.)(?=\d{3}(?!\d))")
 _COMMA_GAP = re.compile(r", (?<=\d, )(?=0\d\d(?!\d))")  # "1, 056", as some converters write
