@@ -33,9 +33,10 @@ questions, answers or contexts.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from ragaliq.core.results import JudgeUsage
+if TYPE_CHECKING:  # pytest loads its plugin, and with it this module, in every project
+    from ragaliq.core.results import JudgeUsage
 
 __all__ = [
     "BrokerUnavailableError",
