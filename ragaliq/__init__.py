@@ -50,9 +50,11 @@ if TYPE_CHECKING:
         ContextPrecisionEvaluator,
         ContextRecallEvaluator,
         ContradictionRateEvaluator,
+        CorrectnessEvaluator,
         FaithfulnessEvaluator,
         HallucinationEvaluator,
         RelevanceEvaluator,
+        Rubric,
         get_evaluator,
         list_evaluators,
         register_evaluator,
@@ -143,6 +145,7 @@ __all__ = [
     "ContextPrecisionEvaluator",
     "ContextRecallEvaluator",
     "ContradictionRateEvaluator",
+    "CorrectnessEvaluator",
     "CostEstimate",
     "DatasetError",
     "Evaluation",
@@ -197,6 +200,7 @@ __all__ = [
     "RateLimits",
     "RedactionError",
     "RelevanceEvaluator",
+    "Rubric",
     "RunInfo",
     "SQLiteStore",
     "Sampling",
@@ -251,8 +255,9 @@ _NAMES = {
     "ragaliq.offline.cost": "CostEstimate estimate estimate_async",
     "ragaliq.evaluators": (
         "ChunkUtilityEvaluator CitationsEvaluator ContextPrecisionEvaluator ContextRecallEvaluator "
-        "ContradictionRateEvaluator FaithfulnessEvaluator HallucinationEvaluator "
-        "RelevanceEvaluator get_evaluator list_evaluators register_evaluator"
+        "ContradictionRateEvaluator CorrectnessEvaluator FaithfulnessEvaluator "
+        "HallucinationEvaluator RelevanceEvaluator Rubric get_evaluator list_evaluators "
+        "register_evaluator"
     ),
     "ragaliq.guards": "Guard GuardRejected GuardResult",
     "ragaliq.judges.base": "BatchingJudge ClaimsResult ClaimVerdict JudgeResult LLMJudge",

@@ -3,6 +3,7 @@
 from ragaliq.evaluators.case import evaluate_case
 from ragaliq.evaluators.citations import CitationsEvaluator
 from ragaliq.evaluators.claims import ClaimCheck, Strategy, check_claims
+from ragaliq.evaluators.correctness import CorrectnessEvaluator
 from ragaliq.evaluators.metrics import (
     ChunkUtilityEvaluator,
     ClaimEvaluator,
@@ -20,6 +21,7 @@ from ragaliq.evaluators.registry import (
     register_evaluator,
     resolve_evaluators,
 )
+from ragaliq.evaluators.rubric import Rubric
 
 __all__ = [
     "ChunkUtilityEvaluator",
@@ -29,10 +31,12 @@ __all__ = [
     "ContextPrecisionEvaluator",
     "ContextRecallEvaluator",
     "ContradictionRateEvaluator",
+    "CorrectnessEvaluator",
     "EvaluatorSpec",
     "FaithfulnessEvaluator",
     "HallucinationEvaluator",
     "RelevanceEvaluator",
+    "Rubric",
     "Strategy",
     "check_claims",
     "evaluate_case",

@@ -167,6 +167,8 @@ class PromptedJudge(BatchingJudge):
         blocks = {
             "context": delimit_list("context", "chunk", range(len(asked.context)), asked.context),
             "claims": delimit_list("claims", "claim", ids, asked.claims),
+            # No data: the criterion is a part of what is asked.
+            "rubric": asked.rubric,
         }
         for tag in PLACEHOLDERS[name] - blocks.keys():
             blocks[tag] = delimit(tag, getattr(asked, tag))
@@ -230,6 +232,11 @@ class PromptedJudge(BatchingJudge):
     async def evaluate_context_relevance(self, query: str, chunk: str) -> JudgeResult:
         """Score how useful one chunk is for answering the question."""
         return await self._score("context_relevance", Asked(question=query, chunk=chunk))
+
+    async def evaluate_rubric(self, rubric: str, query: str, response: str) -> JudgeResult:
+        """Score how well an answer meets a criterion, which is an instruction and not data."""
+        asked = Asked(question=query, answer=response, rubric=rubric)
+        return await self._score("rubric", asked)
 
     async def _score(self, name: str, asked: Asked) -> JudgeResult:
         reply, usage = await self.ask(self._prompt(name, asked), ScoreReply)

@@ -29,6 +29,7 @@ PLACEHOLDERS: Mapping[str, frozenset[str]] = {
     "grade_statements": frozenset({"question", "answer", "context"}),
     "relevance": frozenset({"question", "answer"}),
     "context_relevance": frozenset({"question", "chunk"}),
+    "rubric": frozenset({"question", "answer", "rubric"}),
     "reply_form": frozenset({"form"}),
     "reply_again": frozenset({"fault"}),
 }
@@ -51,6 +52,7 @@ class Asked(NamedTuple):
     chunk: str = ""
     context: Sequence[str] = ()
     claims: Sequence[str] = ()
+    rubric: str = ""
 
 
 _NOTHING = Asked()

@@ -262,7 +262,7 @@ async def _reply_of(stand_in: BatchingJudge, prompt: RenderedPrompt) -> BaseMode
                 for each in graded.verdicts
             ]
         )
-    if prompt.name == "relevance":
+    if prompt.name in ("relevance", "rubric"):
         scored = await stand_in.evaluate_relevance(asked.question, asked.answer)
     else:
         scored = await stand_in.evaluate_context_relevance(asked.question, asked.chunk)

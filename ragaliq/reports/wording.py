@@ -61,7 +61,10 @@ def why(result: EvaluationResult) -> str:
     text = printable(claims[0].claim, limit=_CLAIM)
     quoted = f"'{text}'" if text else "a claim"
     more = f" (and {len(claims) - 1:,} more)" if len(claims) > 1 else ""
-    return f"{line}: {quoted} {_SAID[claims[0].verdict]}{more}"
+    said = _SAID[claims[0].verdict]
+    if result.evaluator_name == "correctness":  # the one metric that holds claims to another text
+        said = said.replace("context", "reference")
+    return f"{line}: {quoted} {said}{more}"
 
 
 _FEWEST = 10
