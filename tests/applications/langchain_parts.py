@@ -78,5 +78,5 @@ def judging(messages):
     """Answers ragaliq's prompts about the only claim."""
     usage = {"input_tokens": 7, "output_tokens": 3, "total_tokens": 10}
     verdict = {"index": 0, "verdict": "CONTRADICTED", "evidence": REFUNDS, "reason": "It is five."}
-    reply = {"statements": [ANSWER], "verdicts": [verdict], "score": 0.9, "reasoning": "Good."}
+    reply = {"claims": [ANSWER], "verdicts": [verdict], "score": 0.9, "reasoning": "Good."}
     return AIMessage(json.dumps(reply), usage_metadata=usage)
