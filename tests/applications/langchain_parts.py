@@ -77,6 +77,13 @@ def thread(watch, name="t-1"):
 def judging(messages):
     """Answers ragaliq's prompts about the only claim."""
     usage = {"input_tokens": 7, "output_tokens": 3, "total_tokens": 10}
-    verdict = {"index": 0, "verdict": "CONTRADICTED", "evidence": REFUNDS, "reason": "It is five."}
+    verdict = {
+        "claim_id": "c1",
+        "verdict": "CONTRADICTED",
+        "evidence": REFUNDS,
+        "reason": "It is five.",
+        "chunk_ids": [0],
+        "confidence": 0.9,
+    }
     reply = {"claims": [ANSWER], "verdicts": [verdict], "score": 0.9, "reasoning": "Good."}
     return AIMessage(json.dumps(reply), usage_metadata=usage)
