@@ -293,6 +293,11 @@ class RunLog:
         return self._found
 
     @property
+    def is_found(self) -> bool:
+        """Whether the context has been found already."""
+        return self._found is not None
+
+    @property
     def sources(self) -> CaseSources:
         """Where question, context and answer came from."""
         return _sources(

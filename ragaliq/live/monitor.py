@@ -218,6 +218,7 @@ class Monitor:
     queue: JudgeQueue
     _scorer: Scorer | None = None
     _elsewhere: Publisher | None = None
+    _process: InProcess | None = None
     _reporter: Reporter | None = None
     _keeps_turns: bool
 
@@ -345,9 +346,8 @@ class Monitor:
         )
         self.queue = share(("queue", described), JudgeQueue, linger=LINGER)
         self.metrics = resolve_evaluators(metrics, judge=decider, policy=policy)
-        process: InProcess | None = None
         if takes_process(executor, judge=decider, evaluators=self.metrics, niceness=niceness):
-            process = share(
+            self._process = share(
                 ("process", InProcess.description(decider, niceness)),
                 lambda: InProcess(decider, niceness=niceness),
                 close=lambda value, timeout: RUNTIME.run(value.aclose, timeout),
@@ -391,7 +391,7 @@ class Monitor:
             self.metrics,
             deadline=deadline,
             limits=protection,
-            processes=process or 0,
+            processes=self._process or 0,
             redact_for_judge=redact_for_judge,
             telemetry=self.emitter,
             sinks=SinkSet(sinks, content=self.emitter.content, lane_of=lane_of),
@@ -805,7 +805,7 @@ class Monitor:
         """Have a run judged, count what became of it and report it; called by the queue."""
         evaluation: Evaluation | None = None
         try:
-            info, case = run.info(), self._case_of(run)
+            info, case = run.info(), await self._case_of(run)
             if self._elsewhere is not None:
                 chosen = info.metric_probabilities
                 metrics = [e.name for e in self.metrics if e.name in chosen or not chosen]
@@ -839,12 +839,15 @@ class Monitor:
             if reports and self._reporter is not None:
                 await self._reporter.report(evaluation, run.tally)
 
-    def _case_of(self, run: OpenRun) -> RAGTestCase:
+    async def _case_of(self, run: OpenRun) -> RAGTestCase:
         """The run's case, with what is known of the conversation that it is a part of."""
         case, name = run.case, run.session_id
         if isinstance(case, RunLog):
             name = name or case.conversation
-            case = case.build()
+            built = None
+            if self._process is not None and not case.is_found:
+                built = await self._process.build(case.to_plain())
+            case = case.build() if built is None else built
         if not name or not self._keeps_turns:
             return case
         # Before limits: what is not judged is a turn of the conversation all the same.

@@ -18,7 +18,7 @@ import struct
 import subprocess
 import sys
 import traceback
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
@@ -54,6 +54,10 @@ Message = dict[str, Any]
 """What crosses between the two processes: plain data, written as JSON."""
 
 LOWEST_PRIORITY = 19
+MOST_BUILT = 256
+"""Built cases that a process keeps until they are evaluated."""
+FORGOTTEN = "a case that was forgotten"
+_BUILD_WITHIN = 60.0  # seconds without a sign of life
 _GRACE = 5.0  # seconds beyond a case's deadline
 _NO_DEADLINE = 600.0  # seconds without a sign of life, where a case has no deadline
 _STARTS_TRIED = 3
@@ -157,6 +161,8 @@ class InProcess:
         self._starts = 0
         self._failures = 0  # deaths and failed starts since the last answer
         self._complaints = Complaints(logger)
+        # Of each case that was built in a process: that process, and the case's number there.
+        self._built: OrderedDict[int, tuple[RAGTestCase, Child, int]] = OrderedDict()
         self.gave_up = False
 
     @staticmethod
@@ -169,6 +175,35 @@ class InProcess:
         """How often the process was started again."""
         return max(0, self._starts - 1)
 
+    async def build(self, run: Message) -> RAGTestCase | None:
+        """Build the case of a run there: finding its context is work for the processor as well.
+
+        Args:
+            run: The run as plain data, from `RunLog.to_plain`.
+
+        Returns:
+            The case; None where no process can be started, or it ended meanwhile.
+
+        Raises:
+            RagaliqError: The case cannot be built; the message names the error's class.
+        """
+        if (child := await self._running_child()) is None:
+            return None
+        try:
+            reply = await child.ask({"run": run}, silent_for=_BUILD_WITHIN)
+        except ChildLostError as lost:
+            if lost.hung:
+                raise JudgeProcessError("the process that judges did not build a case") from None
+            return None
+        self._failures = 0
+        if "failed" in reply:
+            raise RagaliqError(f"the process that judges met {reply['failed']}")
+        case = RAGTestCase.model_validate(reply["built"])
+        self._built[id(case)] = case, child, reply["id"]
+        if len(self._built) > MOST_BUILT:
+            self._built.popitem(last=False)
+        return case
+
     async def evaluate(
         self, case: RAGTestCase, evaluators: Sequence[Evaluator], *, deadline: float | None
     ) -> dict[str, EvaluationResult] | None:
@@ -180,12 +215,14 @@ class InProcess:
         Raises:
             RagaliqError: The evaluation itself raised; the message names the error's class.
         """
-        job = {"case": case_data(case), "deadline": deadline}
+        _, builder, number = self._built.pop(id(case), (case, None, 0))
         silent_for = _NO_DEADLINE if deadline is None else deadline + _GRACE
         attempt = 1
         while (child := await self._running_child()) is not None:
             try:
-                reply = await child.ask(job | child.asking(evaluators), silent_for=silent_for)
+                given = {"built": number} if child is builder else {"case": case_data(case)}
+                job = given | {"deadline": deadline} | child.asking(evaluators)
+                reply = await child.ask(job, silent_for=silent_for)
             except ChildLostError as lost:
                 # A process that never had the case did not die of it.
                 if not lost.was_asked and attempt < _STARTS_TRIED:
@@ -200,6 +237,9 @@ class InProcess:
                     )
                 return {each.name: each.failure_result(error, self._judge) for each in evaluators}
             self._failures = 0
+            if reply.get("failed") == FORGOTTEN and builder is not None:
+                builder = None
+                continue
             if "failed" in reply:
                 raise RagaliqError(f"the process that judges met {reply['failed']}")
             claims = iter(reply["claims"])

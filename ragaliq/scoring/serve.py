@@ -12,17 +12,21 @@ import signal
 import socket
 import sys
 import threading
+from collections import OrderedDict
 from contextlib import suppress
 from itertools import chain
 
 from ragaliq._version import __version__
+from ragaliq.capture import RunLog
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.evaluators.case import evaluate_case
 from ragaliq.evaluators.evaluator import Evaluator
 from ragaliq.evaluators.registry import resolve_evaluators
 from ragaliq.judges.base import LLMJudge
 from ragaliq.scoring.execution import (
+    FORGOTTEN,
     LOWEST_PRIORITY,
+    MOST_BUILT,
     Channel,
     Message,
     read_evaluator,
@@ -58,6 +62,7 @@ async def _serve(channel: Channel) -> None:
     os.nice(plan["niceness"])
     judge = read_judge(plan)
     evaluators: dict[str, Evaluator] = {}
+    built: OrderedDict[int, RAGTestCase] = OrderedDict()
     # Loads what loads on first use.
     await evaluate_case(_FIRST_CASE, resolve_evaluators(None, judge=judge), judge)
     if plan["niceness"] == LOWEST_PRIORITY and hasattr(os, "SCHED_IDLE"):  # Linux
@@ -88,17 +93,41 @@ async def _serve(channel: Channel) -> None:
             asyncio.get_running_loop().call_later(_LONGEST_WAIT, send)
 
     while (job := await channel.receive()) is not None:
-        for number, written in job["described"].items():
+        for number, written in job.get("described", {}).items():
             evaluators[number] = read_evaluator(written)
-        answer = asyncio.create_task(_answer(job, evaluators, judge))
+        work = _build(job, built) if "run" in job else _answer(job, evaluators, judge, built)
+        answer = asyncio.create_task(work)
         answering.add(answer)
         answer.add_done_callback(answered)
 
 
-async def _answer(job: Message, evaluators: dict[str, Evaluator], judge: LLMJudge) -> list[Message]:
+async def _build(job: Message, built: OrderedDict[int, RAGTestCase]) -> list[Message]:
+    """Find the context of a run; the case stays here until it is to be evaluated."""
     try:
+        case = RunLog.from_plain(job["run"]).build()
+    except Exception as error:  # noqa: BLE001 - as below
+        return [{"id": job["id"], "failed": type(error).__name__}]
+    built[job["id"]] = case
+    if len(built) > MOST_BUILT:
+        built.popitem(last=False)
+    return [{"id": job["id"], "built": case.model_dump(exclude_defaults=True)}]
+
+
+async def _answer(
+    job: Message,
+    evaluators: dict[str, Evaluator],
+    judge: LLMJudge,
+    built: OrderedDict[int, RAGTestCase],
+) -> list[Message]:
+    try:
+        if "built" in job:
+            case = built.pop(job["built"], None)
+        else:
+            case = RAGTestCase.model_validate(job["case"])
+        if case is None:  # its monitor had others judged first
+            return [{"id": job["id"], "failed": FORGOTTEN}]
         results = await evaluate_case(
-            RAGTestCase.model_validate(job["case"]),
+            case,
             [evaluators[number] for number in job["evaluators"]],
             judge,
             deadline=job["deadline"],

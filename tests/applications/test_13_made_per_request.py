@@ -58,7 +58,7 @@ def test_forty_requests_take_one_thread_and_each_counts_for_itself(threads):
 
 def test_the_embedded_judge_of_equal_monitors_takes_one_process():
     before = children()
-    monitors = [Monitor(judge="local", metrics=["faithfulness"]) for _ in range(5)]
+    monitors = [Monitor(judge="local", metrics=["faithfulness"], niceness=4) for _ in range(5)]
     for monitor in monitors:
         monitor.submit(CASE)
         assert monitor.flush(60.0)

@@ -1,0 +1,109 @@
+"""Where a process judges, it also finds what a run's answer was made from."""
+
+import os
+import signal
+import threading
+
+import pytest
+
+from ragaliq import Monitor, Passage
+from ragaliq.capture import Found, Message, RunLog
+
+TEXTS = ["Refunds take five days.", "The warehouse is in Leeds."]
+ANSWER = "Refunds take five days. Parcels travel by zeppelin."
+
+
+def asked_run(name):
+    """A run whose context only its prompt says."""
+    log = RunLog(name, question=Found("How long?", "input"), answer=Found(ANSWER, "output"))
+    log.began("root", None)
+    log.began("search", "root")
+    log.retrieved("search", [Passage(text, str(n), 0.5) for n, text in enumerate(TEXTS)])
+    log.began("call", "root")
+    prompt = "Answer from this:\n" + "\n".join(TEXTS)
+    log.asked("call", [Message("system", (prompt,)), Message("user", ("How long?",))])
+    log.replied("call", ANSWER)
+    log.metadata = {"tenant": "a"}
+    return log
+
+
+@pytest.fixture
+def building(monitor_of):
+    """A monitor whose process is at work, and what was reported."""
+    reported = []
+    monitor = monitor_of(
+        judge="local", executor="process", metrics=["faithfulness"], on_result=reported.append
+    )
+    monitor.submit(asked_run("first"))
+    assert monitor.flush(60.0)
+    return monitor, reported
+
+
+def test_case_and_score_are_those_of_the_thread(building, monitor_of):
+    _, reported = building
+    here = []
+    monitor = monitor_of(
+        judge="local", executor="thread", metrics=["faithfulness"], on_result=here.append
+    )
+    monitor.submit(asked_run("first"))
+    assert monitor.flush(60.0)
+    (there,), (same,) = reported, here
+    assert there.case == same.case
+    assert there.case.context_texts == TEXTS
+    assert [each.results["faithfulness"].score for each in (there, same)] == [0.5, 0.5]
+
+
+def test_the_application_searches_no_prompt_and_sends_no_case_twice(building, monkeypatch):
+    monitor, reported = building
+    monkeypatch.setattr(RunLog, "build", lambda _: pytest.fail("built in the application"))
+    monkeypatch.setattr(
+        "ragaliq.scoring.execution.case_data", lambda _: pytest.fail("sent once more")
+    )
+    for number in range(20):
+        monitor.submit(asked_run(str(number)))
+    assert monitor.flush(60.0)
+    assert monitor.stats().outcomes == {"evaluated": 21}
+    assert {each.results["faithfulness"].score for each in reported} == {0.5}
+
+
+@pytest.mark.parametrize("forgetful", ["parent", "child"])
+def test_a_case_that_is_no_longer_there_is_sent(building, monkeypatch, forgetful):
+    monitor, reported = building
+    process = monitor._scorer._processes[0]
+    if forgetful == "parent":
+        monkeypatch.setattr("ragaliq.scoring.execution.MOST_BUILT", 0)
+    else:
+        build = process.build
+
+        async def misnamed(run):
+            case = await build(run)
+            _, child, _ = process._built[id(case)]
+            process._built[id(case)] = case, child, 10**9
+            return case
+
+        monkeypatch.setattr(process, "build", misnamed)
+    monitor.submit(asked_run("again"))
+    assert monitor.flush(60.0)
+    assert [each.results["faithfulness"].score for each in reported] == [0.5, 0.5]
+
+
+def test_a_process_that_dies_while_it_builds_costs_no_run(building, child_of, has_ended):
+    monitor, reported = building
+    pid = child_of(monitor).pid
+    os.kill(pid, signal.SIGSTOP)
+    monitor.submit(asked_run("again"))
+    killing = threading.Timer(0.3, os.kill, (pid, signal.SIGKILL))
+    killing.start()
+    assert monitor.flush(60.0)
+    killing.join()
+    assert [each.results["faithfulness"].score for each in reported] == [0.5, 0.5]
+    assert monitor.stats().restarts == 1
+
+
+def test_a_run_that_cannot_be_built_there_is_counted(building):
+    monitor, _ = building
+    log = asked_run("broken")
+    log.answer = Found(3, "output")
+    assert Monitor.submit(monitor, log) in (True, False)
+    assert monitor.flush(60.0)
+    assert monitor.stats().incomplete == {"internal_error": 1}
