@@ -117,13 +117,10 @@ if TYPE_CHECKING:
     from ragaliq.scoring.scorer import Scorer
     from ragaliq.tables import score_batch, score_batch_schema
     from ragaliq.telemetry.emit import TelemetryOptions, current_span_target, span_target
-    from ragaliq.worker.executor import BrokerExecutor
-    from ragaliq.worker.worker import WorkerSettings
 
 __all__ = [
     "DEFAULT_JUDGE_MODEL",
     "BatchingJudge",
-    "BrokerExecutor",
     "Budget",
     "BudgetExceeded",
     "BudgetLine",
@@ -218,7 +215,6 @@ __all__ = [
     "TelemetryOptions",
     "Turn",
     "Verdict",
-    "WorkerSettings",
     "__version__",
     "context_chunks",
     "current_span_target",
@@ -286,8 +282,6 @@ _NAMES = {
     "ragaliq.records.phoenix": "PhoenixSink",
     "ragaliq.records.store": "SQLiteStore read_records",
     "ragaliq.telemetry.emit": "TelemetryOptions current_span_target span_target",
-    "ragaliq.worker.executor": "BrokerExecutor",
-    "ragaliq.worker.worker": "WorkerSettings",
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 

@@ -20,7 +20,6 @@ from ragaliq.cli.estimate import estimate, metrics
 from ragaliq.cli.evaluate import evaluate
 from ragaliq.cli.report import report
 from ragaliq.cli.traces import traces
-from ragaliq.cli.worker import worker
 from ragaliq.errors import RagaliqError
 
 app = typer.Typer(
@@ -35,7 +34,6 @@ app = typer.Typer(
 for command in (evaluate, estimate, compare, report, cases, metrics, doctor, demo):
     app.command(cls=CompareCommand if command is compare else Command)(command)
 app.add_typer(traces, name="traces")
-app.add_typer(worker, name="worker")
 
 
 @app.callback(invoke_without_command=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Callable, Collection, Iterator, Mapping
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -22,7 +23,9 @@ from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.calibration import Calibration
 from ragaliq.judges.resolve import ENV_MODELS
 from ragaliq.scoring.settings import (
+    ENV_BROKER_URL,
     ENV_CALIBRATION,
+    ENV_HEARTBEAT,
     chosen_judge,
     read_judge_settings,
     settings_problems,
@@ -31,7 +34,6 @@ from ragaliq.scoring.settings import (
 from ragaliq.telemetry import names
 from ragaliq.telemetry.content import ContentPolicy
 from ragaliq.telemetry.emit import TelemetryOptions
-from ragaliq.worker.brokers import ENV_BROKER_URL, ENV_HEARTBEAT, broker_at
 
 _PACKAGES = (
     "ragaliq",
@@ -203,7 +205,8 @@ def _checks() -> Iterator[Callable[[], object]]:
         # Whatever is wrong with the judge: the file is to be there.
         yield _load_calibration
     if os.environ.get(ENV_BROKER_URL):
-        yield lambda: broker_at(None)
+        # An annex, found by its name.
+        yield lambda: import_module("ragaliq.worker.brokers").broker_at(None)
     yield lambda: TelemetryOptions(claim_detail="spans", on_unsampled="metrics")
     yield lambda: TelemetryOptions(relation="link", on_unsampled="metrics")
     yield lambda: TelemetryOptions(relation="link", claim_detail="spans")

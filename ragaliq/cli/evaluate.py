@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -54,7 +55,6 @@ from ragaliq.cli.options import (
     opened_cases,
 )
 from ragaliq.cli.outputs import Outputs
-from ragaliq.cli.pending import evaluate_runs
 from ragaliq.core.files import file_errors, owner_only
 from ragaliq.core.results import passing_scores
 from ragaliq.datasets import CaseReader, TraceReader
@@ -227,7 +227,8 @@ def evaluate(
     )
     if pending:
         _require_options_of_pending(context)
-        summary = evaluate_runs(
+        # An annex, found by its name.
+        summary = import_module("ragaliq.worker.pending").evaluate_runs(
             sources,
             measured,
             choice=(judge, model, base_url),

@@ -16,6 +16,8 @@ from ragaliq.scoring.execution import Executor
 
 _PREFIX = "RAGALIQ_"
 ENV_JUDGE, ENV_MODEL, ENV_CALIBRATION = "RAGALIQ_JUDGE", "RAGALIQ_MODEL", "RAGALIQ_CALIBRATION"
+ENV_BROKER_URL, ENV_HEARTBEAT = "RAGALIQ_BROKER_URL", "RAGALIQ_WORKER_HEARTBEAT"
+"""Read by the annex of workers, and by `ragaliq doctor`."""
 
 
 class JudgeSettings(BaseModel):

@@ -21,9 +21,8 @@ from typing import Any, ClassVar
 from uuid import uuid4
 
 from ragaliq.errors import BrokerUnavailableError, ConfigurationError
+from ragaliq.scoring.settings import ENV_BROKER_URL
 
-ENV_BROKER_URL = "RAGALIQ_BROKER_URL"
-ENV_HEARTBEAT = "RAGALIQ_WORKER_HEARTBEAT"
 _LOGGER = getLogger("ragaliq.worker.brokers")
 
 

@@ -17,8 +17,8 @@ from ragaliq.worker.message import read_message
 
 if TYPE_CHECKING:
     from ragaliq.core.results import Evaluation
-    from ragaliq.scoring.batches import BatchJudge
     from ragaliq.scoring.scorer import Scorer
+    from ragaliq.worker.batches import BatchJudge
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS pending_runs (

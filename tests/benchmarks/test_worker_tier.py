@@ -10,7 +10,8 @@ from interleaved import compare
 from test_handler_overhead import ALL, CALLS, EMPTY, NONE, ROUNDS, allowed
 
 from langchain_ragaliq import RagaliqCallbackHandler
-from ragaliq import BrokerExecutor, Monitor
+from ragaliq import Monitor
+from ragaliq.worker import BrokerExecutor
 
 FLEET = str(Path(__file__).parents[1] / "fleet")
 if FLEET not in sys.path:

@@ -7,7 +7,7 @@ import yaml
 from deploy_files import COMPOSE, EXAMPLE_SETTINGS, REQUIRED, ROOT, services, variables
 from typer.main import get_command
 
-from ragaliq.cli.worker import worker
+from ragaliq.worker.command import worker
 
 SERVICES = services()
 OURS = ("application", "worker")

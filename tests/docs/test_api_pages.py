@@ -14,8 +14,8 @@ TEXT = "\n".join(page.read_text() for page in (ROOT / "docs/pages/api").glob("*.
 SHOWN = re.findall(r"^::: ([\w.]+)$", TEXT, re.MULTILINE)
 MODULES = """ragaliq ragaliq.datasets ragaliq.evaluators ragaliq.guards ragaliq.judges
     ragaliq.lab ragaliq.live ragaliq.pytest_plugin ragaliq.records ragaliq.reports
-    ragaliq.statistics ragaliq.telemetry ragaliq.testing ragaliq.traces langchain_ragaliq
-    llama_index.evaluation.ragaliq""".split()
+    ragaliq.statistics ragaliq.telemetry ragaliq.testing ragaliq.traces ragaliq.worker
+    langchain_ragaliq llama_index.evaluation.ragaliq""".split()
 CONFIGURED = """Monitor TelemetryOptions Sampling Budget RateLimits CircuitBreaker Guard
     BrokerExecutor WorkerSettings RagaliqCallbackHandler""".split()
 WITHOUT_A_PLACE = {"ragaliq.__version__", "ragaliq.telemetry"}

@@ -8,10 +8,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from ragaliq import BrokerExecutor, Budget, Monitor, RateLimits
+from ragaliq import Budget, Monitor, RateLimits
 from ragaliq.cli.app import run
 from ragaliq.scoring.limits.budget import BudgetLedger
 from ragaliq.scoring.limits.rate_limits import Turns
+from ragaliq.worker import BrokerExecutor
 
 HERE = Path(__file__).parent
 if str(HERE) not in sys.path:

@@ -10,7 +10,8 @@ import pytest
 import redis
 from worker_fleet import eventually, offer
 
-from ragaliq import BrokerExecutor, Monitor
+from ragaliq import Monitor
+from ragaliq.worker import BrokerExecutor
 
 
 def test_while_the_broker_is_down_runs_wait_and_beyond_the_queue_they_are_counted_drops(

@@ -6,8 +6,9 @@ import asyncio
 import os
 import signal
 
-from ragaliq import JudgeAPIError, WorkerSettings
+from ragaliq import JudgeAPIError
 from ragaliq.testing import ScriptedJudge
+from ragaliq.worker import WorkerSettings
 
 
 class FleetJudge(ScriptedJudge):

@@ -21,12 +21,12 @@ from ragaliq import (
     RAGTestCase,
     RunInfo,
     SQLiteStore,
-    WorkerSettings,
     evaluate,
     score_batch,
 )
 from ragaliq.cli.app import run as command_line
 from ragaliq.pytest_plugin import assert_rag
+from ragaliq.worker import WorkerSettings
 from ragaliq.worker.brokers import Broker
 from ragaliq.worker.message import JobMessage
 from ragaliq.worker.worker import Worker

@@ -7,8 +7,9 @@ import sys
 
 import pytest
 
-from ragaliq import BrokerExecutor, ConfigurationError
+from ragaliq import ConfigurationError
 from ragaliq.cli.app import run
+from ragaliq.worker import BrokerExecutor
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import asyncio
 import pytest
 
 from ragaliq import (
-    BrokerExecutor,
     Budget,
     CircuitBreaker,
     ConfigurationError,
@@ -17,11 +16,10 @@ from ragaliq import (
     RAGTestCase,
     RateLimits,
     Sampling,
-    WorkerSettings,
 )
 from ragaliq.errors import BrokerUnavailableError
 from ragaliq.testing import ScriptedJudge
-from ragaliq.worker import worker
+from ragaliq.worker import BrokerExecutor, WorkerSettings, worker
 from ragaliq.worker.brokers import broker_at
 from ragaliq.worker.executor import JobExecutor
 from ragaliq.worker.message import read_message

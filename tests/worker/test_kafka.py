@@ -6,8 +6,9 @@ import json
 
 from faststream.kafka import TestKafkaBroker
 
-from ragaliq import RAGTestCase, RunInfo, WorkerSettings
+from ragaliq import RAGTestCase, RunInfo
 from ragaliq.testing import ScriptedJudge
+from ragaliq.worker import WorkerSettings
 from ragaliq.worker.brokers import broker_at
 from ragaliq.worker.message import JobMessage
 from ragaliq.worker.worker import Worker

@@ -16,9 +16,9 @@ from ragaliq import (
     RAGTestCase,
     RunInfo,
     SinkError,
-    WorkerSettings,
 )
 from ragaliq.testing import ScriptedJudge
+from ragaliq.worker import WorkerSettings
 from ragaliq.worker.brokers import Broker
 from ragaliq.worker.message import JobMessage
 from ragaliq.worker.worker import Worker

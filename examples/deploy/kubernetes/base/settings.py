@@ -6,7 +6,8 @@ sink of Phoenix, Langfuse or MLflow keeps records.
 
 import os
 
-from ragaliq import Budget, RateLimits, WorkerSettings
+from ragaliq import Budget, RateLimits
+from ragaliq.worker import WorkerSettings
 
 # Counted on Redis, so that the limits hold for all workers together. While it is away each keeps to
 # its share: one divided by the largest number of workers, as in scaling.yaml.

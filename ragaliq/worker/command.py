@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ragaliq.cli.console import Command, ExitCode, Group, errors, plain
-from ragaliq.cli.dead_letters import dead_letters
 from ragaliq.cli.options import (
     BaseUrl,
     CalibrationFile,
@@ -25,7 +24,8 @@ from ragaliq.cli.options import (
     named_metrics,
 )
 from ragaliq.errors import ConfigurationError
-from ragaliq.worker.brokers import ENV_HEARTBEAT
+from ragaliq.scoring.settings import ENV_HEARTBEAT
+from ragaliq.worker.dead_letters_command import dead_letters
 
 if TYPE_CHECKING:
     from ragaliq.judges.base import LLMJudge

@@ -42,7 +42,7 @@ def evaluate_runs(
         timeout: Seconds each metric may take, but for batches.
         show: Prints what came out, if anything did.
     """
-    from ragaliq.scoring.batches import BatchJudge
+    from ragaliq.worker.batches import BatchJudge
     from ragaliq.worker.runs_file import RunsFile, evaluate_pending
 
     data, *more = sources
