@@ -156,14 +156,20 @@ def _block(content: str, offset: int) -> Block | None:
 # What surrounds an answer: tags, labels, sources, a stated confidence.
 
 # A tag, a document's number, or the label of the answer itself.
-_INLINE = re.compile(
+_TAG = re.compile(
     r"</?(?:p|br|b|i|u|s|em|strong|su[bp]|ul|ol|li|div|span|a|h[1-6]|hr|img|table|t[rdh]|thead|tbody|"
     r"code|pre|blockquote|small|mark|details|summary|answer|final_answer|response|result|output)"
-    r"(?:\s[^<>\n]{0,200})?/?>"
-    r"|\[\s*(?:document|doc|source|chunk|passage|context|quelle|fuente)s?\s*#?\d{1,3}"
-    r"(?:\s*[,;]\s*\d{1,3}){0,9}\s*\]"
-    r"|(?<![^\n\r])[^\S\n\r]*[*_#> ]{0,4}(?:final answer|answer|response|antwort|réponse|"
-    r"respuesta|risposta|resposta|antwoord|odpowiedź)\s*[*_]{0,2}\s*:[*_]{0,2}(?=\s|$)",
+    r"(?:\s[^<>\n]{0,200})?/?>",
+    re.IGNORECASE,
+)
+_NUMBERED = re.compile(
+    r"\[\s*(?:document|doc|source|chunk|passage|context|quelle|fuente)s?\s*#?\d{1,3}"
+    r"(?:\s*[,;]\s*\d{1,3}){0,9}\s*\]",
+    re.IGNORECASE,
+)
+_LABEL = re.compile(
+    r"\s*[*_#> ]{0,4}(?:final answer|answer|response|antwort|réponse|respuesta|risposta|resposta|"
+    r"antwoord|odpowiedź)\s*[*_]{0,2}\s*:[*_]{0,2}(?=\s|$)",
     re.IGNORECASE,
 )
 _SUPERSCRIPT = re.compile(r"<sup>\s*\[?[\d,\s]{1,12}\]?\s*</sup>", re.IGNORECASE)
@@ -233,13 +239,16 @@ def _sources(text: str) -> Iterator[Span]:
 def _surroundings(answer: str) -> list[tuple[SkippedKind, Span]]:
     """What stands around the prose: sources, a stated confidence, tags and labels; in order."""
     found: list[tuple[SkippedKind, Span]] = [("sources", span) for span in _sources(answer)]
-    found += [
-        ("confidence", Span(line.start(), line.end(1)))
-        for line in _LINE.finditer(answer)
-        if _CONFIDENCE.fullmatch(line[1])
-    ]
-    for pattern in (_SUPERSCRIPT, _INLINE):
-        found += [("markup", Span(*mark.span())) for mark in pattern.finditer(answer)]
+    if ":" in answer or "=" in answer:
+        for line in _LINE.finditer(answer):
+            if _CONFIDENCE.fullmatch(line[1]):
+                found.append(("confidence", Span(line.start(), line.end(1))))
+            elif label := _LABEL.match(line[1]):
+                found.append(("markup", Span(line.start(), line.start() + label.end())))
+    # Most answers have neither: looking for the character first is far faster.
+    for character, pattern in (("<", _SUPERSCRIPT), ("<", _TAG), ("[", _NUMBERED)):
+        if character in answer:
+            found += [("markup", Span(*mark.span())) for mark in pattern.finditer(answer)]
     found.sort(key=lambda each: (each[1].start, -each[1].end))
     kept: list[tuple[SkippedKind, Span]] = []
     for kind, span in found:

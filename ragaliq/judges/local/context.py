@@ -101,6 +101,7 @@ class ContextIndex:
         self.chunk_of: list[int] = []
         self._lines: list[str] = []
         self._runs: dict[tuple[str, str, str], bool] = {}
+        self._is_small = sum(len(read.text) for read in self._read) < _SEARCHED
         for position, read in enumerate(self._read):
             self.sentences += read.sentences
             self._lines += read.lines
@@ -134,17 +135,21 @@ class ContextIndex:
 
     def _has_run(self, words: tuple[str, str, str]) -> bool:
         """Whether three words follow one another in a sentence."""
-        # To look the words up is far cheaper than to search the text.
-        having = [read for read in self._read if all(map(read.words.__contains__, words))]
-        if not having:
+        first, second, third = words
+        line = f"\n{first}\n{second}\n{third}\n"
+        is_there = False
+        for read in self._read:
+            # To look the words up is far cheaper than to search the text.
+            if second in read.words and first in read.words and third in read.words:
+                if self._is_small and line in read.text:
+                    return True
+                is_there = True
+        if self._is_small or not is_there:
             return False
-        line = "\n" + "\n".join(words) + "\n"
-        if sum(len(read.text) for read in having) < _SEARCHED:
-            return any(line in read.text for read in having)
         telling = [word for word in words if word not in FUNCTION_WORDS]
         if not telling:  # of these there are few, but they stand everywhere
             if words not in self._runs:
-                self._runs[words] = any(line in read.text for read in having)
+                self._runs[words] = any(line in read.text for read in self._read)
             return self._runs[words]
         places = min(map(self.places, telling), key=len)
         return any(line in self._lines[at] for at in places)

@@ -115,7 +115,7 @@ def _rewritten(text: str) -> str:
         text = readable(text)
     if "<" in text:
         text = _TAG.sub(" ", text)
-    if "-" in text or not is_ascii:
+    if " -" in text or "(-" in text or text[:1] == "-" or "\u2212" in text or " \u2013" in text:
         text = _MINUS.sub(" minus ", text)
     if "'" in text or not is_ascii:
         text = _DIGIT_GAP.sub("", text)
