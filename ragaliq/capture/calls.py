@@ -70,6 +70,9 @@ def calls_behind(calls: Sequence[Call], answer: str, queries: Collection[str]) -
     for call in calls:
         if call.reply and not call.is_aside and (reply := normalize(call.reply)) not in queries:
             replies[reply].append(call)
+        for text in () if call.is_aside else call.also:  # a structured reply
+            if is_telling(said := normalize(text)) and said not in queries:
+                replies[said].append(call)
     index = PhraseIndex(reply for reply in replies if is_telling(reply))
     inside = cache(index.inside)  # agents are shown a text again with each call
     words = cache(normalize)

@@ -187,7 +187,6 @@ class _Search:
             calls,
             [(role, words) for role, words in past if words and words != self._question],
             queries,
-            self._normalize,
         )
         self._models.learn(
             [
@@ -243,19 +242,23 @@ class _Search:
 
     def _said_in(self, candidate: Candidate) -> MarkedText | None:
         """A passage with what models had said before it turned up; None for nothing."""
-        if self._models.is_empty or candidate.passage.shown_as:
+        if candidate.passage.shown_as:
             return None
         marked = MarkedText(candidate.passage.text)
         self._models.mark(marked, candidate.at, is_found=True)
         if not candidate.is_retrieved and self._models.wrote(marked.words, candidate.at):
             marked.mark(slice(0, len(marked.owners)), Owner.MODEL)
         count = marked.owners.count(Owner.MODEL)
-        # A document that was looked for may hold a model's query, or say the same as a model.
-        if not count or (candidate.is_retrieved and count < _REPEATED * len(marked.owners)):
-            return None
-        if candidate.is_retrieved:
+        if not candidate.is_retrieved or not count:
+            return marked if count else None
+        if count >= _REPEATED * len(marked.owners):
             marked.mark(slice(0, len(marked.owners)), Owner.MODEL)
-        return marked
+            return marked
+        # A document that was looked for may hold a model's query, or say much the same as a model;
+        # an engine of its own may have answered.
+        whole = MarkedText(candidate.passage.text)
+        self._models.mark_whole(whole, candidate.at)
+        return whole if Owner.MODEL in whole.owners else None
 
     # What was shown
 
@@ -386,8 +389,8 @@ class _Search:
             missing = "nothing_retrieved"
             if self._documents or self._saw_reply:
                 missing = "not_in_prompt" if self._documents else "only_replies"
-            is_short = len(prompt.split()) < _LEAST_PROMPT
-            if is_short and not material and not any(map(str.isdigit, prompt)):
+            is_short = len(prompt.split()) < _LEAST_PROMPT and not any(map(str.isdigit, prompt))
+            if missing == "nothing_retrieved" and is_short and not material:
                 prompt = ""
         return FoundContext(passages, "prompt", missing, history, prompt, left_out, cut)
 

@@ -7,17 +7,23 @@ been shown before: what a model copies from a document stays the document's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ragaliq.capture.calls import Call
-from ragaliq.capture.phrases import MarkedText, Owner, PhraseIndex, is_telling
+from ragaliq.capture.phrases import MarkedText, Owner, PhraseIndex, is_telling, normalize
 
 # Words of a run that is found, and of one in a script without spaces between words.
 _RUN, _SIGNS = 5, 12
 # Words that an argument of a tool has at least if it is cut out of what was found with it: shorter
 # ones are a document's words as well.
 _LONG_QUERY = 8
+# A conversation that is written out: what the assistant said, up to the next line.
+_ASSISTANT_SAYS = re.compile(
+    r"^[ \t>*-]*(?:message from )?(?:assistant|ai|chatbot)[ \t]*:[ \t]*([^\n]+)",
+    re.MULTILINE | re.IGNORECASE,
+)
 _ASSISTANT = frozenset({"ai", "assistant", "model", "chatbot", "bot", "agent"})
 
 
@@ -36,7 +42,6 @@ class ModelWords:
         calls: The run's calls of models, in the order of their beginnings.
         past: What was said before the question, normalized, each with its role.
         queries: What retrievers were asked, normalized.
-        normalize: As in `phrases`.
     """
 
     def __init__(
@@ -44,7 +49,6 @@ class ModelWords:
         calls: Sequence[Call],
         past: Iterable[tuple[str, str]],
         queries: frozenset[str],
-        normalize: Callable[[str], str],
     ) -> None:
         self._past = {words: role for role, words in past}
         self._replies: dict[str, list[_Said]] = {}
@@ -66,6 +70,11 @@ class ModelWords:
         self._short = [
             words for words in self._replies if not is_telling(words) and not words.isdigit()
         ]
+        self._arguments = PhraseIndex(
+            words
+            for words, each in self._replies.items()
+            if is_telling(words) and all(said.is_query for said in each)
+        )
         self._runs: dict[str, _Said] = {}
 
     def _note(self, words: str, said: _Said) -> None:
@@ -121,23 +130,35 @@ class ModelWords:
         Returns:
             What was marked, normalized.
         """
-        marked: list[str] = []
+        transcript = [normalize(found[1]) for found in _ASSISTANT_SAYS.finditer(text.text)]
+        marked = [words for words in transcript if words and _take(text, words)]
         if self.is_empty:
             return marked
         whole = [text.words] if self._is_passed_on(text.words, at) else []
-        for words in (*whole, *self._phrases.inside(text.words)):
-            if words in whole or self._is_said(words, text.words, at, is_found=is_found):
-                for place in text.places(words):
-                    if text.is_free(place):
-                        text.mark(place, Owner.MODEL)
-                        marked.append(words)
-        for words in self._short:
-            if any(said.ended <= at and not said.is_query for said in self._replies[words]):
-                for place in text.places(words):
-                    if text.is_free(place) and text.stands_alone(place):
-                        text.mark(place, Owner.MODEL)
-                        marked.append(words)
+        said = (
+            words
+            for words in self._phrases.inside(text.words)
+            if self._is_said(words, text.words, at, is_found=is_found)
+        )
+        marked += [words for words in (*whole, *said) if _take(text, words)]
+        # Of a word or two; and what a tool was given, which it may say again as a note read back.
+        alone = [words for words in self._short if self._is_reply(words, at)]
+        if is_found:
+            alone += [w for w in self._arguments.inside(text.words) if self.wrote(w, at)]
+        marked += [words for words in alone if _take(text, words, alone=True)]
         return marked + self._mark_runs(text, at, is_found=is_found)
+
+    def _is_reply(self, words: str, at: int) -> bool:
+        return any(said.ended <= at and not said.is_query for said in self._replies[words])
+
+    def mark_whole(self, text: MarkedText, at: int) -> None:
+        """Mark the long replies that stand in a text from end to end."""
+        for words, each in self._replies.items():
+            if _is_long(words) and f" {words} " in f" {text.words} ":
+                is_own = any(run in self._runs for run in _runs(words))
+                if is_own and any(said.ended <= at and not said.is_query for said in each):
+                    for place in text.places(words):
+                        text.mark(place, Owner.MODEL)
 
     def _mark_runs(self, text: MarkedText, at: int, *, is_found: bool) -> list[str]:
         if not self._runs:
@@ -188,6 +209,18 @@ class ModelWords:
         return any(
             said.ended <= at and not (said.is_query and is_found) for said in self._replies[words]
         )
+
+
+def _take(text: MarkedText, words: str, *, alone: bool = False) -> bool:
+    """Mark words wherever they stand and nobody owns them; alone: where they are all of a line."""
+    places = [
+        place
+        for place in text.places(words)
+        if text.is_free(place) and (not alone or text.stands_alone(place))
+    ]
+    for place in places:
+        text.mark(place, Owner.MODEL)
+    return bool(places)
 
 
 def _is_long(words: str) -> bool:

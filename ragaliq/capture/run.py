@@ -258,7 +258,7 @@ class RunLog:
             isinstance(event, _SEARCHES)
             or (
                 isinstance(event, ModelCalled)
-                and any(message.documents for message in event.messages)
+                and any(message.documents or message.role == "tool" for message in event.messages)
             )
             for event in self._events
         )
