@@ -25,6 +25,7 @@ from ragaliq.capture.extract import (
     unreadable,
 )
 from ragaliq.capture.framing import RunFrame, frame_calls
+from ragaliq.capture.plain_code import Search, note_search, question_shown, searches_shown
 from ragaliq.capture.provided import passages_inside, provided_passages
 from ragaliq.capture.recorded import RecordedRun
 from ragaliq.capture.registry import RunRegistry
@@ -35,10 +36,12 @@ from ragaliq.capture.texts import (
     Found,
     Message,
     Reader,
+    asked_in,
     document_blocks,
     models_words,
     score_in,
     text_blocks,
+    texts_in,
     without_answers,
 )
 from ragaliq.core.checks import takes_only
@@ -60,6 +63,8 @@ __all__ = [
     "RunFrame",
     "RunLog",
     "RunRegistry",
+    "Search",
+    "asked_in",
     "document_blocks",
     "extract_parts",
     "frame_calls",
@@ -67,12 +72,16 @@ __all__ = [
     "models_words",
     "name_part",
     "named",
+    "note_search",
     "passages_inside",
     "provided_passages",
+    "question_shown",
     "require_function",
     "score_in",
+    "searches_shown",
     "takes_only",
     "text_blocks",
+    "texts_in",
     "unreadable",
     "without_answers",
 ]

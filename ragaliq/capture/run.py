@@ -60,6 +60,7 @@ from ragaliq.core.test_case import CaseSources, RAGTestCase, Turn
 _OF_HISTORY = frozenset({"chat_history", "history", "messages"})
 # Texts under these keys are settings of a request, or none of the application's.
 _NO_MATERIAL = frozenset({*_OF_HISTORY, *NO_QUESTION_KEYS})
+_LEAST_SPACES = 2  # of a text that may be more than a setting
 _OF_ANSWER = frozenset({"", *ANSWER_KEYS})  # spans show the only value of a step without its key
 _SEARCHES = (Provided, Retrieved, Searched, Reranked, ToolReturned, Answering, CitedSources)
 # Checked once for each combination: there are few, and every run has one.
@@ -260,6 +261,22 @@ class RunLog:
                 isinstance(event, ModelCalled)
                 and any(message.documents or message.role == "tool" for message in event.messages)
             )
+            for event in self._events
+        )
+
+    @property
+    def has_asked(self) -> bool:
+        """Whether a model was asked."""
+        return any(isinstance(event, ModelCalled) for event in self._events)
+
+    @property
+    def has_material(self) -> bool:
+        """Whether a model was asked, and the application passed a text that may be evidence."""
+        return self.has_asked and any(
+            isinstance(event, TextPassed)
+            and event.key not in _NO_MATERIAL
+            and event.text.strip() != self.question.text.strip()
+            and event.text.count(" ") >= _LEAST_SPACES
             for event in self._events
         )
 

@@ -12,7 +12,8 @@ import contextlib
 import dataclasses
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel
@@ -60,11 +61,11 @@ _SURE_ANSWER_KEYS = tuple(key for key in ANSWER_KEYS if key not in UNSURE_ANSWER
 # Fields of an answer that state nothing about its subject.
 _NO_STATEMENTS = frozenset(
     "sources source citations citation references reference context contexts documents docs "
-    "source_documents source_nodes chunks confidence score scores id ids uuid metadata question "
-    "query input user_input chat_history history messages language lang model usage reasoning "
-    "thought thoughts steps intermediate_steps tool_calls url urls link links created_at "
-    "timestamp status success type took took_s took_ms duration elapsed latency cost tokens "
-    "run_id trace_id session_id thread_id user_id error errors version".split()
+    "source_documents source_nodes chunks quote quotes evidence confidence score scores id ids "
+    "uuid metadata question query input user_input chat_history history messages language lang "
+    "model usage reasoning thought thoughts steps intermediate_steps tool_calls url urls link "
+    "links created_at timestamp status success type took took_s took_ms duration elapsed "
+    "latency cost tokens run_id trace_id session_id thread_id user_id error errors version".split()
 )
 CONTEXT_KEYS = (
     "context",
@@ -92,6 +93,7 @@ NO_QUESTION_KEYS = frozenset(
 )
 # Made once: `list | tuple` would be made for each value of each step.
 _LISTS = (list, tuple)
+_MOST_TEXTS_IN = 32  # of a list, or of a record
 _DEPTH = 5
 _MOST_VALUES = 100
 # What `str()` writes of a list or dictionary, and as much of it as Python reads in milliseconds.
@@ -257,6 +259,18 @@ def _labelled(path: Sequence[str], text: str) -> str:
 
 def _found(text: str, where: str) -> Found | None:
     return Found(text, where) if text.strip() else None
+
+
+def texts_in(value: Any, depth: int = 4) -> Iterator[str]:
+    """The texts in the arguments of a tool's call, or in a record; of a long list the first."""
+    if isinstance(value, str):
+        yield value
+    elif depth and type(value) in _LISTS:
+        for each in islice(value, _MOST_TEXTS_IN):
+            yield from texts_in(each, depth - 1)
+    elif depth and isinstance(value, dict):
+        for each in islice(value.values(), _MOST_TEXTS_IN):
+            yield from texts_in(each, depth - 1)
 
 
 def score_in(metadata: Mapping[str, Any] | None) -> float | None:

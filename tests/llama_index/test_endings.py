@@ -81,12 +81,14 @@ def test_an_empty_question_or_answer_is_counted_and_not_judged(engine, retriever
     assert monitor.outcomes == {"no_question": 1, "no_answer": 1}
 
 
-def test_indexing_retrieving_and_bare_model_calls_are_no_runs(llm, retriever, monitor, handler):
+def test_indexing_and_retrieving_are_no_runs_and_bare_model_calls_not_rag(
+    llm, retriever, monitor, handler
+):
     VectorStoreIndex.from_documents([Document(text="x")], embed_model=MockEmbedding(embed_dim=3))
     retriever.retrieve(QUESTION)
     llm.complete("Hello")
     list(llm.stream_complete("Hello"))
-    assert monitor.stats().started == 0
+    assert monitor.stats().outcomes == {"not_rag": 2}
 
 
 def test_engines_asked_by_a_bare_retriever_are_no_runs(engine, retriever_class, monitor, handler):

@@ -95,8 +95,8 @@ def test_a_workflows_question_is_in_its_start_event(event, question):
         (ChatMessage([ImageBlock(url="http://127.0.0.1/x.png"), TextBlock(text="five")]), "five"),
         (StopEvent(result=Response("five")), "five"),
         (StopEvent(result={"answer": "five", "cost": 1}), "five"),
-        (StopEvent(result={"summary": "five", "cost": 1}), "five"),
-        (StopEvent(result={"one": "a", "two": "b"}), ""),
+        (StopEvent(result={"summary": "five", "cost": 1}), "summary: five"),
+        (StopEvent(result={"one": "a", "two": "b"}), "one: a\ntwo: b"),
         (Done(answer="five", confidence=0.5), "five"),
         (
             StopEvent(

@@ -1,82 +1,19 @@
-"""Runs without a chain around them: searches and model calls of plain code, and framed by hand."""
+"""Runs that the application frames by hand."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
-
-from ragaliq import Passage
-from ragaliq.capture import Found, Message
 
 if TYPE_CHECKING:
     from langchain_ragaliq.handler import RagaliqCallbackHandler
 
 FRAME: ContextVar[int | None] = ContextVar("ragaliq_langchain_frame", default=None)
 """The run that the code of this task or thread framed by hand."""
-
-_MOST_SEARCHES = 8
-_LABELLED = re.compile(
-    r"\s*(?:user |customer )?(?:question|query|frage|pregunta|domanda)\s*[:：]", re.IGNORECASE
-)
-_ASKS = ("?", "？", "؟")
-
-
-@dataclass(eq=False)
-class Search:
-    """A search of plain code: what it asked, and what it found, once it has ended.
-
-    It is noted when it begins: in asynchronous code its end is reported in another context.
-    """
-
-    query: str
-    passages: Sequence[Passage] = ()
-
-
-_SEARCHES: ContextVar[tuple[Search, ...]] = ContextVar("ragaliq_langchain_searches", default=())
-
-
-def note_search(search: Search) -> None:
-    """Remember a search of this task or thread; the latest few are kept."""
-    _SEARCHES.set((*_SEARCHES.get(), search)[-_MOST_SEARCHES:])
-
-
-def searches_shown(messages: Sequence[Message]) -> list[Search]:
-    """The searches of this task or thread of which a model is shown a passage."""
-    texts = [text for message in messages for text in (*message.texts, *message.documents)]
-    return [
-        search
-        for search in _SEARCHES.get()
-        if any(passage.text in text for passage in search.passages for text in texts)
-    ]
-
-
-def question_shown(messages: Sequence[Message], searches: Sequence[Search]) -> Found | None:
-    """The question in a prompt of plain code: what was searched with, or the line that asks."""
-    asked = [message for message in messages if message.role == "user"]
-    text = asked[-1].text if asked else ""
-    for search in reversed(searches):
-        if search.query.strip() and search.query in text:
-            return Found(search.query.strip(), "search")
-    rest = text
-    for search in searches:
-        for passage in search.passages:
-            rest = rest.replace(passage.text, "\n")
-    if rest == text:  # the passages are in other messages
-        return Found(text.strip(), "prompt") if text.strip() else None
-    lines = [line for line in rest.splitlines() if line.strip()]
-    for line in reversed(lines):
-        if (label := _LABELLED.match(line)) and line[label.end() :].strip():
-            return Found(line[label.end() :].strip(), "prompt")
-    for line in reversed(lines):
-        if line.rstrip().endswith(_ASKS):
-            return Found(line.strip(), "prompt")
-    return None
 
 
 class FramedRun:

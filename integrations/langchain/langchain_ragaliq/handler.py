@@ -22,14 +22,7 @@ from langchain_core.messages import BaseMessage
 from langchain_core.outputs import LLMResult
 from langchain_core.runnables.config import var_child_runnable_config
 
-from langchain_ragaliq.frames import (
-    FRAME,
-    FramedRun,
-    Search,
-    note_search,
-    question_shown,
-    searches_shown,
-)
+from langchain_ragaliq.frames import FRAME, FramedRun
 from langchain_ragaliq.judge import with_judge
 from langchain_ragaliq.overrides import Overrides
 from langchain_ragaliq.reading import READER
@@ -43,10 +36,14 @@ from ragaliq.capture import (
     Message,
     RecordedRun,
     RunRegistry,
+    Search,
     frame_calls,
     is_from_signal,
     name_part,
+    note_search,
     passages_inside,
+    question_shown,
+    searches_shown,
     takes_only,
 )
 

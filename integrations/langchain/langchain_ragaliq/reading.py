@@ -32,6 +32,7 @@ from ragaliq.capture import (
     document_blocks,
     score_in,
     text_blocks,
+    texts_in,
 )
 
 FEEDBACK = {"ragaliq": "feedback"}
@@ -254,15 +255,3 @@ def submitted_in(message: Any) -> str:
 
 
 _ENDS_RUN = re.compile(r"answer|final|submit|respond|reply|finish|done", re.IGNORECASE)
-
-
-def texts_in(value: Any, depth: int = 4) -> Iterator[str]:
-    """The texts in the arguments of a tool's call, or in a record; of a long list the first."""
-    if isinstance(value, str):
-        yield value
-    elif depth and type(value) in _LISTS:
-        for each in islice(value, _MOST_VALUES):
-            yield from texts_in(each, depth - 1)
-    elif depth and isinstance(value, dict):
-        for each in islice(value.values(), _MOST_VALUES):
-            yield from texts_in(each, depth - 1)

@@ -20,7 +20,7 @@ from opentelemetry import trace
 
 from langchain_ragaliq._private import span_by_run_id
 from langchain_ragaliq.overrides import STATE_ANSWER_KEYS, Overrides
-from langchain_ragaliq.reading import KINDS, READER, StateReader, submitted_in, texts_in
+from langchain_ragaliq.reading import KINDS, READER, StateReader, submitted_in
 from ragaliq import OpenRun, Passage, SpanTarget, span_target
 from ragaliq.capture import (
     CONTEXT_KEYS,
@@ -30,6 +30,7 @@ from ragaliq.capture import (
     models_words,
     provided_passages,
     text_blocks,
+    texts_in,
 )
 
 _SEQUENCE_STEP = "seq:step:"

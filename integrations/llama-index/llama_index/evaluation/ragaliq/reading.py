@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from inspect import BoundArguments
+from itertools import islice
 from typing import Any, TypeVar
 
 from llama_index.core.agent.workflow.workflow_events import AgentOutput
@@ -33,10 +34,19 @@ from llama_index.core.base.response.schema import (
 )
 from llama_index.core.chat_engine.types import AgentChatResponse, StreamingAgentChatResponse
 from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, QueryBundle
+from llama_index.core.tools import ToolOutput
 from llama_index.core.workflow import Event, StopEvent
 
 from ragaliq import Passage
-from ragaliq.capture import ANSWER_KEYS, Found, Message, Reader, models_words
+from ragaliq.capture import (
+    ANSWER_KEYS,
+    Found,
+    Message,
+    Reader,
+    asked_in,
+    models_words,
+    texts_in,
+)
 
 __all__ = ["READER", "LlamaIndexReader"]
 
@@ -50,6 +60,7 @@ _RESPONSES = (
     AgentChatResponse,
     StreamingAgentChatResponse,
 )
+_MOST_FIELDS, _MOST_TEXTS = 64, 16  # of an event that are looked at
 _SOURCE_KEYS = ("sources", "source_nodes", "nodes", "citations")
 
 
@@ -192,6 +203,41 @@ def named_sources(result: Any) -> list[Passage] | None:
     return READER.context(fields)
 
 
+def shown_passages(nodes: Any) -> list[Passage]:
+    """Retrieved nodes as plain code shows them to a model: their text, without metadata."""
+    found = nodes if isinstance(nodes, list) else []
+    return [
+        Passage(text, each.node_id, getattr(each, "score", None), each.metadata)
+        for each in found
+        if isinstance(each, NodeWithScore | BaseNode)
+        and (text := each.get_content(metadata_mode=MetadataMode.NONE)).strip()
+    ]
+
+
+def citable_texts(output: ToolOutput) -> list[str]:
+    """The texts in a tool's output that its model is to cite."""
+    return [
+        piece.text
+        for block in output.blocks
+        if isinstance(block, CitableBlock)
+        for piece in block.content
+        if isinstance(piece, TextBlock)
+    ]
+
+
+def texts_of(event: Any) -> Iterator[tuple[str, str]]:
+    """The texts in an event's fields, by field; of records the first."""
+    fields = fields_of(event) if isinstance(event, Event) else {}
+    for key, value in islice(fields.items(), _MOST_FIELDS):
+        for text in islice(texts_in(value, 3), _MOST_TEXTS):
+            yield key, text
+
+
+def query_of(bound_args: BoundArguments) -> str:
+    """What a retriever was asked."""
+    return text_of(next(iter(bound_args.arguments.values()), ""))
+
+
 # Questions
 
 
@@ -202,7 +248,8 @@ def text_of(value: Any) -> str:
     if isinstance(value, QueryBundle):
         return value.query_str
     if isinstance(value, ChatMessage):
-        return value.content or ""
+        message = READER.message(value)
+        return "" if message is None else asked_in(message)
     return ""
 
 
@@ -321,6 +368,22 @@ def cited_blocks(response: Any, *, is_streamed: bool = False) -> list[dict[str, 
     return blocks if any(block["citations"] for block in blocks) else []
 
 
+def metadata_of(response: Any) -> list[Any]:
+    """Where a response may hold what its provider found."""
+    raw = getattr(response, "raw", None)
+    message = getattr(response, "message", None)
+    held = [raw, getattr(response, "additional_kwargs", None)]
+    return [*held, getattr(message, "additional_kwargs", None)]
+
+
+def text_of_item(item: Any) -> str:
+    """What a generator's item adds to an answer: a text, or a model's next piece."""
+    if isinstance(item, str):
+        return item
+    delta = getattr(item, "delta", None)
+    return delta if isinstance(delta, str) else ""
+
+
 def _texts_in(value: Any, depth: int = 5) -> list[str]:
     """The texts inside a tool call's arguments, in whatever form a provider's client keeps them."""
     if isinstance(value, str):
@@ -352,17 +415,18 @@ def payload_of(result: Any) -> Any:
     if isinstance(result, StopEvent):
         return payload_of(fields_of(result) if result.result is None else result.result)
     if isinstance(result, Mapping):
-        for key in ANSWER_KEYS:
-            if result.get(key) is not None:
-                return payload_of(result[key])
-        texts = [value for value in result.values() if isinstance(value, str)]
-        return texts[0] if len(texts) == 1 else ""
+        held = [result[key] for key in ANSWER_KEYS if result.get(key) is not None]
+        # A response, or what a service says of it; what else an answer states is read with it.
+        return next((each for each in held if isinstance(each, _RESPONSES)), result)
     return result
 
 
 def answer_of(payload: Any) -> str:
     """The text that a person reads, also of a structured answer; empty if there is none."""
-    found = None if isinstance(payload, list | tuple) else READER.answer_text(payload)
+    if isinstance(payload, Mapping):
+        found = READER.answer(payload) or READER.answer_text(payload)
+    else:
+        found = READER.answer_text(payload)
     return "" if found is None else found.text
 
 

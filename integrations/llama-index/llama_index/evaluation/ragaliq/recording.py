@@ -36,7 +36,7 @@ class Recorder(RagaliqSpanHandler):
         )
         vars(self)["_calls"] = 0
 
-    def _begin(self, span_id: str) -> RecordedRun | None:
+    def _begin(self, span_id: str, pipeline: str = "") -> RecordedRun | None:
         watched = _WATCHED.get()
         if watched is None:
             return None

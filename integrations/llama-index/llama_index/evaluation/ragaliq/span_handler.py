@@ -7,11 +7,14 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from inspect import BoundArguments
-from typing import TYPE_CHECKING, Any, Final
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 from uuid import uuid4
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
@@ -38,20 +41,26 @@ from llama_index.core.workflow import StopEvent, Workflow
 from llama_index.evaluation.ragaliq.reading import (
     READER,
     answer_of,
+    citable_texts,
     cited_blocks,
     history_of_call,
     inputs_of,
     labels_of,
+    metadata_of,
     named_sources,
     nodes_in,
     output_of,
     passages_of,
     payload_of,
     prompt_of,
+    query_of,
     question_of_call,
     question_of_run,
     reply_of,
+    shown_passages,
     sources_of,
+    text_of_item,
+    texts_of,
 )
 from llama_index.evaluation.ragaliq.streams import (
     READING,
@@ -76,8 +85,14 @@ from ragaliq.capture import (
     Found,
     RunLog,
     RunRegistry,
+    Search,
     extract_parts,
+    frame_calls,
+    note_search,
+    provided_passages,
+    question_shown,
     require_function,
+    searches_shown,
     without_answers,
 )
 
@@ -87,6 +102,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RagaliqSpanHandler", "openinference_target"]
 
+F = TypeVar("F", bound=Callable[..., Any])
 logger: Final = logging.getLogger("ragaliq.llama_index")
 
 
@@ -98,6 +114,7 @@ class _Part(Enum):
     RETRIEVE = auto()
     RERANK = auto()
     SYNTHESIZE = auto()
+    RESPOND = auto()  # a synthesizer that is given plain texts
     MODEL = auto()
     TOOL = auto()
     WRITE = auto()  # a chat engine reads its own stream, for its history and for the application
@@ -114,6 +131,7 @@ _PARTS: dict[str, tuple[tuple[type, _Part], ...]] = {
         "stream_complete": ((BaseLLM, _Part.MODEL),),
         "retrieve": ((BaseRetriever, _Part.RETRIEVE),),
         "synthesize": ((BaseSynthesizer, _Part.SYNTHESIZE),),
+        "get_response": ((BaseSynthesizer, _Part.RESPOND),),
         "call": ((BaseTool, _Part.TOOL),),
         "write_response_to_history": ((StreamingAgentChatResponse, _Part.WRITE),),
     }.items()
@@ -122,7 +140,7 @@ _PARTS: dict[str, tuple[tuple[type, _Part], ...]] = {
     "run": ((Workflow, _Part.WORKFLOW),),
     "_postprocess_nodes": ((BaseNodePostprocessor, _Part.RERANK),),
 }
-_ROOTS = (_Part.ENGINE, _Part.WORKFLOW, _Part.SYNTHESIZE)
+_ROOTS = (_Part.ENGINE, _Part.WORKFLOW, _Part.SYNTHESIZE, _Part.RESPOND)
 # What evaluators ask is nobody's traffic, and nobody's context.
 _CHECKED = (_Part.ENGINE, _Part.WORKFLOW, _Part.MODEL)
 _WHOLE_REPLIES = frozenset({"chat", "achat", "complete", "acomplete"})
@@ -154,6 +172,8 @@ class _Run:
     started: float = field(default_factory=time.monotonic)
     closed: bool = False
     has_own_steps: bool = False  # of a workflow that the application wrote
+    is_call: bool = False  # of a model, by plain code
+    is_query: bool = False  # of a query engine
     is_open: bool = True  # whether the root span has not ended yet
     inputs: Mapping[str, Any] = field(default_factory=dict)  # for the application's own function
     outputs: Any = None
@@ -161,6 +181,7 @@ class _Run:
     target: SpanTarget | None = None
     reply: str = ""  # the last that a model gave
     reply_blocks: object = None
+    arguments: Sequence[str] = ()  # of the tools that the last reply called
     guarded: set[str] = field(default_factory=set)  # answers that guards have scored
     parts: dict[Hashable, _Part] = field(default_factory=dict)  # of the spans that have one
     # The nodes that came by, by their ids, with their passages; and with their texts, so that
@@ -234,7 +255,10 @@ class _Run:
                 ]
             log.asked(span_id, messages)
         elif part is _Part.RETRIEVE:
-            log.retrieving(span_id)
+            log.retrieving(span_id, query_of(bound_args))
+        elif part is _Part.RESPOND:
+            chunks = bound_args.arguments.get("text_chunks") or ()
+            log.answering(span_id, [Passage(text) for text in chunks if isinstance(text, str)])
         elif part is _Part.SYNTHESIZE and not span_id.startswith("Generation."):
             # `Generation` is given nodes too, but shows its model none of them.
             log.answering(span_id, self.evidence(bound_args.arguments.get("nodes") or ()))
@@ -264,16 +288,25 @@ class _Run:
         if reply is None:
             return False
         self.log.replied(span_id, reply[0], also=reply[1])
-        self.reply, self.reply_blocks = reply[0], cited_blocks(response, is_streamed=is_streamed)
+        self.reply, self.arguments = reply
+        self.reply_blocks = cited_blocks(response, is_streamed=is_streamed)
+        self.log.provided(span_id, provided_passages(self.reply_blocks, *metadata_of(response)))
         return True
 
     def handed_on(self, span_id: str, bound_args: BoundArguments, result: Any) -> None:
         """A step of a workflow has ended; the nodes in its events may be a search's of its own."""
         given = [n for each in bound_args.arguments.values() for n in nodes_in(each)]
         kept = [] if isinstance(result, StopEvent) else nodes_in(result)
+        if not isinstance(result, StopEvent):
+            self.passed(span_id, result)
         if given or kept:
             passages = self.evidence(given)
             self.log.reranked(span_id, self.evidence(kept) if kept else passages, given=passages)
+
+    def passed(self, span_id: Hashable, event: Any, *, is_input: bool = False) -> None:
+        """An event was handed on; its texts may be evidence."""
+        for key, text in texts_of(event):
+            self.log.said(span_id, text, key, is_input=is_input)
 
     def tool_ended(self, span_id: str, tool: Any, output: ToolOutput) -> None:
         """A tool has ended."""
@@ -283,12 +316,16 @@ class _Run:
         if tool.metadata.name == "handoff":  # a name that LlamaIndex keeps to itself
             self.not_evidence.add(output.content)
             return
+        if tool.metadata.fn_schema is type(output.raw_output):
+            self.not_evidence.add(output.content)  # a form that the model itself has filled in
+            return
         raw = output.raw_output if isinstance(output.raw_output, list) else []
         nodes = [node for node in raw if isinstance(node, NodeWithScore)]
         if nodes:
             self.log.told(span_id, passages_of(nodes))
         else:
-            self.log.told(span_id, READER.told(output.content))
+            cited = [Passage(text) for text in citable_texts(output)]
+            self.log.told(span_id, READER.told(output.content) + cited)
 
     def tool_failed(self, output: ToolOutput) -> None:
         """A tool failed, or there is none of that name: the model gets a message that says so."""
@@ -301,19 +338,69 @@ class _Run:
         if result.tool_output.is_error:
             self.tool_failed(result.tool_output)
         elif result.return_direct and said not in self.inner:
-            is_models = bool(self.reply) and self.reply in said  # of one that the tool asked
+            # Of one that the tool asked, or of the one that called it to hand in an answer.
+            given = [self.reply, *(text for text in self.arguments if " " in text.strip())]
+            is_models = any(text and text in said for text in given)
             self.direct = "" if is_models else said.strip()
 
     def missing(self) -> str:
         """Why there is no case; empty if there is one."""
         log = self.log
-        if log.passages is None and not log.has_retrieved:
+        is_rag = log.has_retrieved or log.has_material or (self.is_query and log.has_asked)
+        if log.passages is None and not is_rag:
             return "not_rag"
         if not log.question.text.strip():
             return "no_question"
         said = log.answer.text.strip()
         is_tools = said == self.direct and log.answer.where == "output"
         return "no_answer" if not said or is_tools else ""
+
+
+FRAME: ContextVar[_Run | None] = ContextVar("ragaliq_llama_index_frame", default=None)
+"""The run that the code of this task or thread framed by hand."""
+
+
+class FramedRun:
+    """A run that the application frames itself; see `RagaliqSpanHandler.run`.
+
+    Attributes:
+        answer: Set it to the answer; by default it is the last model's reply.
+    """
+
+    def __init__(self, handler: RagaliqSpanHandler, question: Any, pipeline: str) -> None:
+        self.answer: Any = None
+        self._handler, self._run = handler, handler.frame_started(question, pipeline)
+        self._within: Any = None
+
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """The time in which what happens in this task or thread belongs to the run."""
+        token = FRAME.set(self._run)
+        try:
+            yield
+        finally:
+            # A coroutine that is dropped half-way may be closed in another context.
+            with suppress(ValueError):
+                FRAME.reset(token)
+
+    def ended(self, error: BaseException | None = None) -> None:
+        """The run is over; only the first call counts."""
+        if self._run is not None:
+            self._handler.frame_ended(self._run, self.answer, error)
+
+    def __enter__(self) -> Self:
+        self._within = self.inside()
+        self._within.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._within.__exit__(None, None, None)
+        self.ended(error)
 
 
 class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
@@ -357,6 +444,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         _covers: Callable[[Mapping[str, Any]], bool] | None
         _awaited: WeakValueDictionary[int, _Run]
         _ignored: dict[str, None]
+        _searches: dict[str, Search]
         _conversations: WeakKeyDictionary[object, str]
 
     def __init__(
@@ -390,6 +478,8 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
             # Chat streams by their ids; the runs hold the streams, so that the ids stay theirs.
             _awaited=WeakValueDictionary(),
             _ignored={},
+            # Searches in progress that nothing is around.
+            _searches={},
             # A chat engine has one conversation, which seldom has a name.
             _conversations=WeakKeyDictionary(),
         )
@@ -506,12 +596,84 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
             if run is not None and event.span_id in run.streaming:
                 run.streaming.discard(event.span_id)
                 run.replied(event.span_id, event.response, is_streamed=True)
+                if run.is_call and event.span_id == run.key:
+                    self._finish(run, run.reply)
         except Exception as error:  # noqa: BLE001 - would be dropped without a word
             self._fail(error)
 
-    def _begin(self, span_id: str) -> OpenRun | RecordedRun | None:
+    def run(self, question: str | None = None, *, pipeline: str = "") -> FramedRun:
+        """Frame a run by hand: what happens inside the `with` block is one run.
+
+        ```python
+        with handler.run("How long do refunds take?") as run:
+            nodes = retriever.retrieve("refunds")
+            run.answer = llm.complete(prompt(nodes)).text
+        ```
+
+        Args:
+            question: The user's question.
+            pipeline: The run's name in results.
+        """
+        return FramedRun(self, question, pipeline)
+
+    def trace(
+        self, function: F | None = None, *, pipeline: str = "", question: str | None = None
+    ) -> Any:
+        """Frame each call of a function as a run, as a decorator with or without arguments.
+
+        What the function returns, or yields in parts, is the answer.
+
+        Args:
+            function: Any function, a coroutine's or a generator's too.
+            pipeline: The name of its runs in results; by default the function's.
+            question: Name of its parameter that is the question; by default the first argument
+                that is a text.
+
+        Raises:
+            ragaliq.ConfigurationError: It has no such parameter.
+        """
+        if function is None:
+            return functools.partial(self.trace, pipeline=pipeline, question=question)
+        name = pipeline or getattr(function, "__name__", "")
+        return frame_calls(
+            function,
+            lambda asked: FramedRun(self, asked, name),
+            question=question,
+            text_of=text_of_item,
+        )
+
+    def frame_started(self, question: object, pipeline: str) -> _Run | None:
+        """A run that is framed by hand begins; never raises."""
+        key = f"frame-{uuid4()}"
+        try:
+            ticket = None if is_suppressed() else self._begin(key, pipeline)
+            if ticket is None:
+                return None
+            run = _Run(key, ticket, False, RunLog(key, {key: None}))  # noqa: FBT003 - no workflow
+            self._runs.open(run)
+            asked = None if question is None else READER.question(question)
+            run.log.question = run.log.question if asked is None else asked
+            run.target = current_span_target()
+        except Exception as error:  # noqa: BLE001 - the application must not notice
+            self._fail(error)
+            return None
+        return run
+
+    def frame_ended(self, run: _Run, answer: object, error: BaseException | None) -> None:
+        """A run that is framed by hand is over; never raises."""
+        try:
+            if error is not None:
+                self._discard(run, failure_reason(error))
+            else:
+                said = answer_of(payload_of(answer)) if answer is not None else run.reply
+                self._finish(run, said)
+        except Exception as failure:  # noqa: BLE001 - as above
+            self._fail(failure, run)
+
+    def _begin(self, span_id: str, pipeline: str = "") -> OpenRun | RecordedRun | None:
         """Announce a run; None where it is not evaluated."""
-        return self.monitor.begin(span_id, pipeline=self.pipeline, framework="llama_index")
+        name = pipeline or self.pipeline
+        return self.monitor.begin(span_id, pipeline=name, framework="llama_index")
 
     def close(self) -> None:
         """End the runs in progress, counted `interrupted`; called when LlamaIndex shuts down."""
@@ -541,11 +703,12 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         kinds = _PARTS.get(span_id[:-_UUID_LENGTH].rpartition(".")[2])
         part = None if kinds is None else _part_of(kinds, instance)
         run = runs.runs.get(parent_id) if parent_id is not None else None
-        if run is None and part is _Part.WRITE:
-            run = self._awaited.get(id(instance))
-        elif run is None and part is _Part.MODEL:
-            reading = READING.get()
-            run = reading if isinstance(reading, _Run) and not reading.closed else None
+        if run is None:
+            run = self._run_around(part, instance)
+        if run is None and not (parent_id is not None and runs.is_ignored(parent_id)):
+            framed = FRAME.get()
+            if framed is not None and not framed.closed:
+                run, parent_id = framed, str(framed.key)
         if run is None:
             # Not only spans without a parent: the parent may have started before we listened, or
             # be of no interest, such as the application's own span around several queries.
@@ -563,13 +726,20 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         runs.runs[span_id] = run  # as `join` does: most spans come no further
         if run.closed:
             runs.join(run, span_id)
-        if part is None:
+        if part is None or part is _Part.RESPOND:  # of an engine's synthesizer
             return
         if run.target is None:
             run.target = current_span_target()
         run.began(span_id, part, bound_args)
         if part is _Part.WRITE:
             follow_response(instance, run, functools.partial(self._stream_ended, run, instance))
+
+    def _run_around(self, part: _Part | None, instance: Any) -> _Run | None:
+        """The run of a span without a parent that belongs to a stream being read."""
+        if part is _Part.WRITE:
+            return self._awaited.get(id(instance))
+        reading = READING.get() if part is _Part.MODEL else None
+        return reading if isinstance(reading, _Run) and not reading.closed else None
 
     def _enter_root(
         self,
@@ -582,6 +752,17 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         if part is _Part.RETRIEVE:
             # A retriever may ask query engines of its own; what it gets is not for a user.
             self._ignore(span_id)
+            self._searches[span_id] = search = Search(query_of(bound_args))
+            note_search(search)
+        if part is _Part.RESPOND and _is_llama_index(parent_id):
+            self._ignore(span_id)
+            return
+        if part is _Part.MODEL:
+            if _is_llama_index(parent_id) or READING.get() is not None:
+                self._ignore(span_id)  # of an engine that began before us, or of a run that is over
+            else:
+                self._enter_call(span_id, bound_args, tags)
+            return
         # A synthesizer below a span that we do not know is an engine's that began before us.
         if part is _Part.SYNTHESIZE and parent_id is not None:
             return
@@ -597,6 +778,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
             return
         log = RunLog(span_id, {span_id: None})
         run = _Run(span_id, ticket, part is _Part.WORKFLOW, log)
+        run.is_query = span_id[:-_UUID_LENGTH].endswith("query")
         self._runs.open(run)
         if self._extract is not None:
             run.inputs = inputs_of(bound_args)
@@ -610,7 +792,41 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         log.is_conversation = is_agent or session_id is not None
         run.has_own_steps = run.is_workflow and not is_agent
         log.conversed(READER, history_of_call(bound_args))
+        if run.is_workflow:
+            run.passed(span_id, bound_args.arguments.get("start_event"), is_input=True)
         run.began(span_id, part, bound_args)
+
+    def _enter_call(self, span_id: str, bound_args: BoundArguments, tags: dict[str, Any]) -> None:
+        """A model was called by plain code: a run if it is shown what was found before.
+
+        Search and call belong together by their task or thread.
+        """
+        is_covered = self._covers is None or self._covers(tags)
+        if not is_covered or is_suppressed() or _is_called_by((BaseEvaluator, BaseIndex)):
+            self._ignore(span_id)
+            return
+        messages = prompt_of(bound_args)
+        searches = searches_shown(messages)
+        ticket = self._begin(span_id)
+        if ticket is None or not searches:
+            self._ignore(span_id)
+            if ticket is not None:
+                ticket.discard("not_rag")
+                self._complaints.once(
+                    "lone call",
+                    "a model is called by plain code, and is shown nothing that a retriever found "
+                    "in the same task or thread: such calls are counted not_rag. To have them "
+                    "scored, decorate the function around search and call with handler.trace",
+                )
+            return
+        log = RunLog(span_id, {span_id: None})
+        run = _Run(span_id, ticket, False, log, is_call=True)  # noqa: FBT003 - no workflow
+        self._runs.open(run)
+        for search in searches:
+            log.found_before(search.query, search.passages)
+        log.question = question_shown(messages, searches) or log.question
+        run.target = openinference_target() or current_span_target()
+        run.began(span_id, _Part.MODEL, bound_args)
 
     def _ignore(self, span_id: str) -> None:
         """Take nothing below this span for a run, until it ends."""
@@ -627,6 +843,8 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         run = self._runs.runs.get(span_id)
         if run is None:
             self._ignored.pop(span_id, None)
+            if (search := self._searches.pop(span_id, None)) is not None:
+                search.passages = shown_passages(result)
         elif span_id == run.key:
             if isinstance(instance, BaseChatEngine):
                 run.log.is_conversation = True
@@ -644,6 +862,12 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
 
     def _exit_root(self, run: _Run, result: Any) -> None:
         run.is_open = False
+        if run.is_call:
+            if run.replied(str(run.key), result):
+                self._finish(run, run.reply or "\n".join(run.arguments))
+            else:  # streamed
+                run.streaming.add(str(run.key))
+            return
         if run.target is None or run.target.source != _OPENINFERENCE:
             run.target = openinference_target() or run.target or current_span_target()
         payload = payload_of(result)
@@ -805,6 +1029,12 @@ def _is_called_by(kind: type | tuple[type, ...]) -> bool:
             return isinstance(frame.f_locals.get("self"), kind)
         frame = frame.f_back
     return False
+
+
+def _is_llama_index(span_id: str | None) -> bool:
+    """Whether a span is a step of an engine, rather than a function of the application's."""
+    owner, dot, method = (span_id or "")[:-_UUID_LENGTH].rpartition(".")
+    return bool(dot and owner) and (method in _PARTS or method.startswith("_"))
 
 
 def _is_same_model(span_id: str, parent_id: Hashable) -> bool:

@@ -1,0 +1,73 @@
+"""Searches and model calls of plain code, which no chain and no engine is around.
+
+They belong together by their task or thread, and by what was found standing in the prompt.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from ragaliq.capture.texts import Found, Message
+from ragaliq.core.passages import Passage
+
+_MOST_SEARCHES = 8
+_LABELLED = re.compile(
+    r"\s*(?:(?:user |customer )?(?:question|query|frage|pregunta|domanda)|user|human)\s*[:：]",
+    re.IGNORECASE,
+)
+_ASKS = ("?", "？", "؟")
+
+
+@dataclass(eq=False)
+class Search:
+    """A search of plain code: what it asked, and what it found, once it has ended.
+
+    It is noted when it begins: in asynchronous code its end is reported in another context.
+    """
+
+    query: str
+    passages: Sequence[Passage] = ()
+
+
+_SEARCHES: ContextVar[tuple[Search, ...]] = ContextVar("ragaliq_searches", default=())
+
+
+def note_search(search: Search) -> None:
+    """Remember a search of this task or thread; the latest few are kept."""
+    _SEARCHES.set((*_SEARCHES.get(), search)[-_MOST_SEARCHES:])
+
+
+def searches_shown(messages: Sequence[Message]) -> list[Search]:
+    """The searches of this task or thread of which a model is shown a passage."""
+    texts = [text for message in messages for text in (*message.texts, *message.documents)]
+    return [
+        search
+        for search in _SEARCHES.get()
+        if any(passage.text in text for passage in search.passages for text in texts)
+    ]
+
+
+def question_shown(messages: Sequence[Message], searches: Sequence[Search]) -> Found | None:
+    """The question in a prompt of plain code: what was searched with, or the line that asks."""
+    asked = [message for message in messages if message.role == "user"]
+    text = asked[-1].text if asked else ""
+    for search in reversed(searches):
+        if search.query.strip() and search.query in text:
+            return Found(search.query.strip(), "search")
+    rest = text
+    for search in searches:
+        for passage in search.passages:
+            rest = rest.replace(passage.text, "\n")
+    if rest == text:  # the passages are in other messages
+        return Found(text.strip(), "prompt") if text.strip() else None
+    lines = [line for line in rest.splitlines() if line.strip()]
+    for line in reversed(lines):
+        if (label := _LABELLED.match(line)) and line[label.end() :].strip():
+            return Found(line[label.end() :].strip(), "prompt")
+    for line in reversed(lines):
+        if line.rstrip().endswith(_ASKS):
+            return Found(line.strip(), "prompt")
+    return None

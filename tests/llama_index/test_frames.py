@@ -1,0 +1,72 @@
+"""Runs without an engine around them: plain functions, and what the application frames by hand."""
+
+import asyncio
+
+import pytest
+from llama_index.core.instrumentation import get_dispatcher
+
+from ragaliq import ConfigurationError
+
+QUESTION = "How long do refunds take?"
+ANSWER = "Refunds take five days."
+
+
+def search_and_ask(retriever, llm, question=QUESTION):
+    nodes = retriever.retrieve(question)
+    texts = "\n".join(node.get_content() for node in nodes)
+    return llm.complete(f"Use this:\n{texts}\n\nQuestion: {question}").text
+
+
+def test_a_plain_function_that_searches_and_asks_is_a_run(retriever, llm, docs, monitor, handler):
+    search_and_ask(retriever, llm)
+    assert monitor.only == (QUESTION, docs, ANSWER)
+
+
+def test_a_function_under_the_dispatchers_span_is_followed(retriever, llm, docs, monitor, handler):
+    get_dispatcher("shop").span(search_and_ask)(retriever, llm)
+    assert monitor.only == (QUESTION, docs, ANSWER)
+
+
+def test_a_stream_of_plain_code_ends_with_its_last_token(retriever, llm, docs, monitor, handler):
+    texts = "\n".join(node.get_content() for node in retriever.retrieve(QUESTION))
+    for piece in llm.stream_complete(f"{texts}\n{QUESTION}"):
+        said = piece.text
+    assert monitor.only == (QUESTION, docs, said)
+
+
+async def test_search_and_call_of_two_tasks_do_not_belong_together(
+    retriever, llm, monitor, handler
+):
+    async def ask():
+        return llm.complete(f"Refunds take five days.\n{QUESTION}")
+
+    await asyncio.create_task(retriever.aretrieve(QUESTION))
+    await asyncio.create_task(ask())
+    assert monitor.stats().outcomes == {"not_rag": 1}
+
+
+def test_a_framed_block_is_one_run_whatever_happens_inside(engine, retriever, llm, docs, handler):
+    monitor = handler.monitor
+    with handler.run(QUESTION, pipeline="desk") as run:
+        engine().query("refunds?")
+        run.answer = f"{search_and_ask(retriever, llm, 'refunds')} They come in cash."
+    assert monitor.only == (QUESTION, docs, f"{ANSWER} They come in cash.")
+    assert monitor.results[0].pipeline == "desk"
+    assert monitor.stats().started == 1
+
+
+def test_a_block_that_fails_is_counted_and_raises(monitor, handler):
+    with pytest.raises(KeyError), handler.run(QUESTION):
+        raise KeyError
+    assert monitor.outcomes == {"errored": 1}
+
+
+def test_each_call_of_a_traced_function_is_a_run(retriever, llm, docs, monitor, handler):
+    @handler.trace
+    def ask(question):
+        yield from search_and_ask(retriever, llm, question).split(" ", 1)
+
+    assert " ".join(ask(QUESTION)) == ANSWER
+    assert monitor.only[:2] == (QUESTION, docs)
+    with pytest.raises(ConfigurationError, match="no parameter 'q'"):
+        handler.trace(lambda question: question, question="q")
