@@ -20,10 +20,10 @@ THRESHOLDS = {
         "invented": 0,
     },
     ("llama_index", "handler"): {
-        "recall": 0.87,
+        "recall": 0.975,
         "precision": 0.99,
-        "question": 0.88,
-        "answer": 0.88,
+        "question": 0.98,
+        "answer": 0.98,
         "invented": 0,
     },
     # Where an engine streams, its spans may end before or after the answer is read.
