@@ -57,6 +57,8 @@ def compare_all(framework, name="", door="handler"):
     ]
     if door == "recordings":
         recorded = recordings(framework)
+        missing = [each.name for each in chosen if each.name not in recorded]
+        assert not missing, f"not recorded: {missing}; make runs ARGS=--record"
         return [compare(each, replay(recorded[each.name])) for each in chosen]
     return [compare(each, observe(each, door)) for each in chosen]
 
