@@ -8,7 +8,7 @@ import math
 import time
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -48,6 +48,7 @@ from ragaliq.evaluators.evaluator import Evaluator
 from ragaliq.evaluators.registry import EvaluatorSpec, resolve_evaluators
 from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.resolve import CalibrationSpec, JudgeSpec
+from ragaliq.live.judge_calls import JUDGE_CALLS
 from ragaliq.live.lifespan import Capture
 from ragaliq.live.queue import JudgeQueue, closed
 from ragaliq.live.reporting import Reporter, ResultCallback, is_reporting
@@ -805,24 +806,21 @@ class Monitor:
         """Have a run judged, count what became of it and report it; called by the queue."""
         evaluation: Evaluation | None = None
         try:
+            if _is_judge_call(run):
+                run.end("incomplete_run", "judge_call")
+                return
             info, case = run.info(), await self._case_of(run)
             if self._elsewhere is not None:
-                chosen = info.metric_probabilities
-                metrics = [e.name for e in self.metrics if e.name in chosen or not chosen]
-                failed = partial(self._publish_failed, run.tally)
-                await self._elsewhere.publish(case, info, metrics, failed)
-                run.end("enqueued")
+                await self._publish(self._elsewhere, run, case, info)
             elif self._scorer is not None:
                 lag = max(0.0, time.time() - run.ended_at)
                 try:
-                    evaluation = await self._scorer.score(case, info, lag=lag)
+                    with nullcontext() if self._process else JUDGE_CALLS.asking(case):
+                        evaluation = await self._scorer.score(case, info, lag=lag)
                 except CircuitOpenError:
                     evaluation = self._unjudged(self._scorer, run, case, info)
                 else:
                     self._judged(run, evaluation)
-        except JobRefusedError as error:
-            self._complaints.add(f"a run cannot be enqueued ({error.reason})", error)
-            run.end("incomplete_run", error.reason)
         except BudgetExceeded:
             run.end("over_budget")
         except BaseException as error:
@@ -875,6 +873,19 @@ class Monitor:
             return None
         lag = max(0.0, time.time() - run.ended_at)
         return Evaluation(case=scorer.shown(case), results=results, run=info, lag=lag)
+
+    async def _publish(
+        self, elsewhere: Publisher, run: OpenRun, case: RAGTestCase, info: RunInfo
+    ) -> None:
+        chosen = info.metric_probabilities
+        metrics = [e.name for e in self.metrics if e.name in chosen or not chosen]
+        try:
+            await elsewhere.publish(case, info, metrics, partial(self._publish_failed, run.tally))
+        except JobRefusedError as error:
+            self._complaints.add(f"a run cannot be enqueued ({error.reason})", error)
+            run.end("incomplete_run", error.reason)
+        else:
+            run.end("enqueued")
 
     def _publish_failed(self, tally: Tally, kind: str) -> None:
         tally.publish_errors += 1
@@ -997,6 +1008,13 @@ def _say_what_it_costs(judge: LLMJudge) -> None:
             f"every run is judged by {name}, which is paid by the call, and no budget is set: "
             "give sample_rate= or budget=Budget(usd_per_day=...)",
         )
+
+
+def _is_judge_call(run: OpenRun) -> bool:
+    """Whether a judge's own call has started a run that an adapter has followed."""
+    if run.receipt is not None or not isinstance(run.case, RunLog):
+        return False
+    return JUDGE_CALLS.started(run.case.query, run.ended_at)
 
 
 def _release(limit: BudgetLedger | Turns, timeout: float) -> None:

@@ -2,9 +2,12 @@
 
 import asyncio
 import contextvars
+from concurrent.futures import ThreadPoolExecutor
+from uuid import uuid4
 
 from ragaliq import FaithfulnessEvaluator, RelevanceEvaluator, evaluate, is_suppressed, suppress
 from ragaliq.testing import ScriptedJudge
+from run_logs import ended_run
 
 
 class Watching(ScriptedJudge):
@@ -45,6 +48,38 @@ def test_what_a_judge_asks_in_the_loops_executor_is_not_captured(case, monitor_o
     evaluate([case], judge=judge, metrics=["relevance"])
     monitor_of(judge=judge, metrics=["relevance"]).evaluate(case)
     assert judge.seen == [True, True]
+
+
+class AskingInItsOwnPool(ScriptedJudge):
+    """Asks the application that is judged, from threads that know of no context."""
+
+    pool = ThreadPoolExecutor(2)
+
+    async def evaluate_relevance(self, query, response):
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(self.pool, answered, self.monitor, f"Is this good? {response}")
+        return await super().evaluate_relevance(query, response)
+
+
+def answered(monitor, question):
+    run = monitor.begin(uuid4().hex)
+    run.submit(ended_run(question, ["Refunds take five days."], f"It is good: {question}"))
+
+
+def test_an_application_that_a_judge_asks_from_its_own_threads_is_not_judged(monitor_of):
+    judge = AskingInItsOwnPool()
+    judge.monitor = monitor_of(judge=judge, metrics=["relevance"])
+    answered(judge.monitor, "How long do refunds take, please?")
+    assert judge.monitor.flush(10.0)
+    stats = judge.monitor.stats()
+    while stats.pending:
+        assert judge.monitor.flush(10.0)
+        stats = judge.monitor.stats()
+    assert stats.outcomes == {"evaluated": 1, "incomplete_run": 1}
+    assert stats.incomplete == {"judge_call": 1}
+    answered(judge.monitor, "How long do refunds take, please?")
+    assert judge.monitor.flush(10.0)
+    assert judge.monitor.stats().outcomes["evaluated"] == 2
 
 
 def test_a_block_may_be_left_in_another_context_than_it_was_entered_in():
