@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+import httpx2
+
 from ragaliq.core.checks import require_positive
+from ragaliq.core.concurrency import pause_before_retry
+from ragaliq.errors import ConfigurationError
 from ragaliq.lab.emit import QualityEmitter, QualityOf
 from ragaliq.lab.sequential import Shift, ShiftTest
 from ragaliq.records import EvaluationRecord
+from ragaliq.records.http import endpoint_of
 from ragaliq.records.store import StoredScore, scores_of
 from ragaliq.statistics.sampling import WeightedSums
 from ragaliq.telemetry.emit import TelemetryOptions
 
+logger = logging.getLogger(__name__)
+
+_ATTEMPTS = 3
+_TIMEOUT = 10.0
 _DAY = 86_400.0
 _DAYS = 28
 _FEWEST = 100  # scores of a release that the next one may be compared with
@@ -41,6 +53,16 @@ class QualityChange:
     shift: Shift
     reference: str
     release: str = ""
+
+    @property
+    def text(self) -> str:
+        """The change as a sentence."""
+        shift, of = self.shift, f" of {self.pipeline}" if self.pipeline else ""
+        by = shift.difference
+        return (
+            f"{self.metric}{of} {shift.direction} to {shift.now.value:.2f}: {by.value:+.2f} "
+            f"({by.low:+.2f} to {by.high:+.2f}) against {self.reference}"
+        )
 
 
 class Watch:
@@ -135,6 +157,47 @@ class Watch:
         )
 
 
+class Webhook:
+    """Posts changes to an address; one that cannot be reached is logged, without the address.
+
+    Args:
+        address: Where to; it may hold a key.
+    """
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+
+    async def __call__(self, change: QualityChange) -> None:
+        """Post a change, and try again twice."""
+        shift = change.shift
+        body = {
+            "text": change.text,
+            "pipeline": change.pipeline,
+            "metric": change.metric,
+            "direction": shift.direction,
+            "now": shift.now.value,
+            "difference": shift.difference.value,
+            "interval": [shift.difference.low, shift.difference.high],
+            "reference": change.reference,
+            "release": change.release,
+            "time": change.time,
+        }
+        client = await asyncio.to_thread(httpx2.AsyncClient, timeout=_TIMEOUT)  # reads certificates
+        async with client:
+            for attempt in range(1, _ATTEMPTS + 1):
+                problem = ""
+                try:
+                    response = await client.post(self._address, json=body)
+                    if response.is_success:
+                        return
+                    problem = f"answered {response.status_code}"
+                except httpx2.HTTPError as error:
+                    problem = f"cannot be reached ({type(error).__name__})"
+                if attempt < _ATTEMPTS:
+                    await asyncio.sleep(pause_before_retry(attempt, first=1.0, longest=10.0))
+        logger.warning("an alarm was not delivered: the webhook %s", problem)
+
+
 class QualityAlarm:
     """A sink that tells when a metric of a pipeline has moved, with an interval.
 
@@ -146,7 +209,8 @@ class QualityAlarm:
         reference: Scores that make a reference.
         alpha: The chance of a false alarm within 28 days, for each metric of each pipeline.
         tolerance: A move of less is none.
-        on_change: Called with each change.
+        on_alarm: A function that is called with each change, or the address of a webhook to which
+            it is posted as JSON: `text`, a sentence that chat tools show, and the figures.
         telemetry: The providers; the process's own by default.
 
     Raises:
@@ -161,7 +225,7 @@ class QualityAlarm:
         reference: int = 1000,
         alpha: float = 0.05,
         tolerance: float = 0.02,
-        on_change: Callable[[QualityChange], object] | None = None,
+        on_alarm: Callable[[QualityChange], object] | str | None = None,
         telemetry: TelemetryOptions | None = None,
     ) -> None:
         require_positive("QualityAlarm", reference=reference)
@@ -170,7 +234,13 @@ class QualityAlarm:
         sums.add(1.0, 1.0)
         ShiftTest(sums, alpha=alpha, tolerance=tolerance)
         self._watch = partial(Watch, reference=reference, alpha=alpha, tolerance=tolerance)
-        self._on_change = on_change
+        if isinstance(on_alarm, str):
+            on_alarm = Webhook(endpoint_of("QualityAlarm: on_alarm", on_alarm, {}))
+        elif on_alarm is not None and not callable(on_alarm):
+            raise ConfigurationError(
+                f"QualityAlarm: on_alarm must be a function or an address, got {on_alarm!r}"
+            )
+        self._on_alarm = on_alarm
         self._emitter = QualityEmitter(telemetry)
         self._watches: dict[tuple[str, str], Watch] = {}
 
@@ -178,12 +248,18 @@ class QualityAlarm:
         """Take in records, in the order of time."""
         for record in records:
             for score in scores_of(record):
-                self._add(score)
+                if (change := self._add(score)) is not None and self._on_alarm is not None:
+                    try:
+                        told = self._on_alarm(change)
+                        if inspect.isawaitable(told):
+                            await told
+                    except Exception as error:  # noqa: BLE001 - the scores are taken in already
+                        logger.warning("on_alarm raised %s", type(error).__name__)
 
     async def aclose(self) -> None:
         """Nothing is open."""
 
-    def _add(self, score: StoredScore) -> None:
+    def _add(self, score: StoredScore) -> QualityChange | None:
         key = score.pipeline, score.metric
         if key not in self._watches:
             self._watches[key] = self._watch(*key)
@@ -191,8 +267,7 @@ class QualityAlarm:
         change = watch.add(score)
         of = QualityOf(*key, score.fingerprint, score.higher_is_better)
         emit_change(self._emitter, watch.change, change, of=of)
-        if change is not None and self._on_change is not None:
-            self._on_change(change)
+        return change
 
 
 def emit_change(
