@@ -22,6 +22,7 @@ from llama_index.core.base.llms.types import (
     TextBlock,
     ToolCallBlock,
 )
+from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.llms import CustomLLM
 from llama_index.core.llms.callbacks import llm_chat_callback, llm_completion_callback
 from llama_index.core.llms.function_calling import FunctionCallingLLM
@@ -29,6 +30,10 @@ from llama_index.core.llms.llm import ToolSelection
 from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, TextNode
+
+from llama_index.evaluation.ragaliq import RagaliqSpanHandler
+from ragaliq import Monitor
+from ragaliq.testing import ScriptedJudge
 
 PROMPTS: list[tuple[str, str]] = []
 _PIECE = re.compile(r"\s*\S+|\s+$")
@@ -300,3 +305,11 @@ def default_model(llm: Any = None):
         yield
     finally:
         Settings._llm, Settings._embed_model = before
+
+
+def following() -> RagaliqSpanHandler:
+    """The handler that follows the process; one that follows nothing where none does."""
+    for handler in get_dispatcher().span_handlers:
+        if isinstance(handler, RagaliqSpanHandler):
+            return handler
+    return RagaliqSpanHandler(Monitor(judge=ScriptedJudge(), sample_rate=0))
