@@ -30,7 +30,6 @@ from ragaliq.traces.files import size_of
 logger = logging.getLogger(__name__)
 
 _NO_NAMES = AttributeNames()
-_HIT = "db.query.result"
 
 
 class Assembly:
@@ -147,7 +146,7 @@ class Assembly:
         return not trace.closed
 
     def _is_work(self, raw: RawSpan) -> bool:
-        return any(name in MARKS or name.startswith(_HIT) for name in raw.names)
+        return any(name in MARKS for name in raw.names)
 
     def _hold(self, trace: _Trace, span: TraceSpan) -> None:
         size = size_of(span)

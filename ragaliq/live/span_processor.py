@@ -40,6 +40,7 @@ from ragaliq.traces.cases import pipeline_of, require_text_fetcher
 from ragaliq.traces.conventions import (
     FRAMEWORKS,
     LLAMA_INDEX_SCOPE,
+    MARKS,
     OWN_SCOPE,
     RULE_KINDS,
     SESSIONS,
@@ -587,9 +588,12 @@ class _Recognition:
         scope = _scope_of(span)
         if scope == OWN_SCOPE:
             return Kind.EVALUATOR
-        kind = self._kind(span.name, span.attributes or {}, scope)
-        if kind is not Kind.NONE:
-            return kind
+        attributes = span.attributes or {}
+        # A search of a vector store is known by its instrumentation, or at its end.
+        if self._mapping or not MARKS.isdisjoint(attributes):
+            kind = self._kind(span.name, attributes, scope)
+            if kind is not Kind.NONE:
+                return kind
         return None if _is_known(scope) or (scope, span.name) in self._learned else Kind.NONE
 
     def kind(self, copy: TraceSpan) -> Kind:

@@ -417,12 +417,14 @@ class _Run:
         """
         if model is None:
             return False
-        held = _shown_texts(model, self._found)
+        prompt = _quotable(model)
         for step in self._models:
             said = (step.reply or "").strip()
-            if step is model or len(said.split()) < _VERDICT_WORDS or self._is_late(step):
+            is_reply = len(said.split()) >= _VERDICT_WORDS and not self._is_late(step)
+            if step is model or not is_reply or said not in prompt:
                 continue
-            if said in _quotable(model) and held and held <= _shown_texts(step, self._found):
+            held = _shown_texts(model, self._found)
+            if held and held <= _shown_texts(step, self._found):
                 return True
         return False
 

@@ -222,9 +222,8 @@ class Convention:
     read: Callable[[TraceSpan, Convention], Step] | None = None
 
     def covers(self, attributes: Mapping[str, object], scope: str) -> bool:
-        """Whether a span follows it."""
-        is_marked = any(mark in attributes for mark in self.marks)
-        if not is_marked or not scope.startswith(self.scope):
+        """Whether a span that has one of its marks follows it."""
+        if not scope.startswith(self.scope):
             return False
         return self.other is not Kind.NONE or self.kind(attributes) is not Kind.NONE
 
@@ -238,8 +237,14 @@ class Convention:
 def convention_of(attributes: Mapping[str, object], scope: str = "") -> Convention | None:
     """The convention that a span follows; None for spans of anything else."""
     if MARKS.isdisjoint(attributes):
-        return None
-    return next((each for each in CONVENTIONS if each.covers(attributes, scope)), None)
+        is_store = any(attributes.get(mark) in VECTOR_STORES.kinds for mark in VECTOR_STORES.marks)
+        return VECTOR_STORES if is_store else None
+    held = MARKS.intersection(attributes).union(VECTOR_STORES.marks)
+    marked = {place: each for mark in held for place, each in _BY_MARK[mark]}
+    for place in sorted(marked):
+        if marked[place].covers(attributes, scope):
+            return marked[place]
+    return None
 
 
 def kind_of(attributes: Mapping[str, object], scope: str = "") -> Kind:
@@ -968,5 +973,19 @@ CONVENTIONS = (
     ),
 )
 """The first that covers a span counts: a product's own go before what they build on."""
-MARKS = frozenset(mark for each in CONVENTIONS for mark in each.marks)
-"""Attributes without which a span follows none of them."""
+
+
+def by_mark(
+    conventions: Sequence[Convention],
+) -> Mapping[str, Sequence[tuple[int, Convention]]]:
+    """The conventions by each of their marks, with their places."""
+    found: dict[str, list[tuple[int, Convention]]] = {}
+    for place, each in enumerate(conventions):
+        for mark in each.marks:
+            found.setdefault(mark, []).append((place, each))
+    return found
+
+
+_BY_MARK = by_mark(CONVENTIONS)
+MARKS = frozenset(_BY_MARK).difference(VECTOR_STORES.marks)
+"""Attributes of which a span has one that follows a convention; databases' have others."""

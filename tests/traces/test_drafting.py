@@ -47,7 +47,9 @@ def recording(name):
 )
 def test_a_written_mapping_makes_a_product_right(convention, spans, texts, monkeypatch, tmp_path):
     known = tuple(each for each in conventions.CONVENTIONS if each.name != convention)
-    monkeypatch.setattr(conventions, "CONVENTIONS", known)
+    monkeypatch.setattr(conventions, "_BY_MARK", conventions.by_mark(known))
+    marks = {mark for each in known for mark in each.marks}
+    monkeypatch.setattr(conventions, "MARKS", conventions.MARKS & marks)
     assert not any(found.log for found in cases_of_trace(spans))
     (path := tmp_path / "mapping.toml").write_text(toml_of(draft_mapping(spans)))
     (found,) = cases_of_trace(spans, mapping=read_mapping(path))
