@@ -20,8 +20,11 @@ class Explanation(NamedTuple):
         outcome: `submitted`, `withdrawn` (a guard had scored it), or why there was no case.
         sources: Where question, context and answer came from, and why there is no context.
         question: Empty where none was found.
-        contexts: The texts the answer is judged against.
+        contexts: The chunks the answer is judged against.
+        prompt: The rest of what its model was shown.
         answer: Empty where none was found.
+        not_shown: Passages that were found, and stood in none of the prompts that count.
+        cut: Words of models, normalized, that were cut out of what was shown.
     """
 
     run_id: str
@@ -29,7 +32,10 @@ class Explanation(NamedTuple):
     sources: CaseSources = CaseSources()
     question: str = ""
     contexts: tuple[str, ...] = ()
+    prompt: str = ""
     answer: str = ""
+    not_shown: tuple[str, ...] = ()
+    cut: tuple[str, ...] = ()
 
 
 class Explanations:
@@ -59,5 +65,15 @@ class Explanations:
         found = self._latest.get(run_id)
         if found is None or isinstance(found, str):
             return None if found is None else Explanation(run_id, found)
-        texts = tuple(passage.text for passage in found.found.passages)
-        return Explanation(run_id, "submitted", found.sources, found.query, texts, found.response)
+        context = found.found
+        return Explanation(
+            run_id,
+            "submitted",
+            found.sources,
+            found.query,
+            tuple(passage.text for passage in context.passages),
+            context.prompt,
+            found.response,
+            tuple(passage.text for passage in context.left_out),
+            tuple(context.cut),
+        )

@@ -52,7 +52,7 @@ def extract_parts(
             raise _UnreadableError(f"it must return a mapping, not {kind}")  # noqa: TRY301 - as what it names
         for what, value in (said or {}).items():
             if what == "contexts" and value is not None:
-                log.passages = None
+                log.passages, log.replaces = None, True
             name_part(log, what, value, reader=reader)
     except _UnreadableError as error:
         complaints.once("extract", f"extract failed: {error}; further ones are counted")

@@ -94,7 +94,8 @@ class RunLog:
             examples otherwise.
         question: The user's question, and where it was.
         answer: The application's answer, and where it was.
-        passages: The context in rank order, where the application itself named it.
+        passages: Chunks that the application itself named.
+        replaces: Whether these are all there are; otherwise they go after those that were found.
         blocks: The content blocks of the message that is the answer, for the citations in them.
         tags: Free labels of the run.
         metadata: What the application says about the run: tenant, user, ...
@@ -111,6 +112,7 @@ class RunLog:
     question: Found = _NOT_FOUND
     answer: Found = _NOT_FOUND
     passages: Passages | None = None
+    replaces: bool = False
     blocks: object = None
     tags: Sequence[str] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
@@ -362,6 +364,7 @@ class RunLog:
             "is_conversation": self.is_conversation,
             "question": self.question,
             "answer": self.answer,
+            "replaces": self.replaces,
             "passages": None if self.passages is None else write_passages(self.passages),
             "citations": [citation.model_dump() for citation in citations_in(self.blocks)],
             "tags": [*self.tags],
@@ -382,6 +385,7 @@ class RunLog:
             tags=data["tags"],
             metadata=data["metadata"],
         )
+        log.replaces = data["replaces"]
         log.keeps_turns = data["keeps_turns"]
         log.is_conversation = data["is_conversation"]
         log.has_fetched_texts = data["has_fetched_texts"]
@@ -415,8 +419,12 @@ class RunLog:
             is_conversation=self.is_conversation,
         )
         found = seen or FoundContext((), missing="nothing_retrieved")
-        if self.passages is not None:
+        if self.passages is not None and (self.replaces or seen is None):
             found = found._replace(passages=self.passages, source="application", missing="")
+        elif self.passages:
+            named = _distinct([*found.passages, *self.passages])
+            source = found.source if found.passages else "application"
+            found = found._replace(passages=named, source=source, missing="")
         elif found.missing:
             # A step that is there to answer from documents shows them to its model, in any form.
             passages: Passages = [
@@ -436,7 +444,7 @@ class RunLog:
                 passages=_distinct(passages), source=source, missing="" if passages else missing
             )
         provided = [p for event in events if isinstance(event, Provided) for p in event.passages]
-        if provided and self.passages is None:
+        if provided and not self.replaces:
             found = found._replace(
                 passages=_distinct([*found.passages, *provided]),
                 source=found.source if found.passages else "reply",
