@@ -20,7 +20,7 @@ from ragaliq.errors import (
     RagaliqError,
 )
 from ragaliq.evaluators.registry import EvaluatorSpec
-from ragaliq.judges.language.answers import find_claims
+from ragaliq.judges.language.answers import asserts_nothing
 from ragaliq.live.monitor import Monitor, RunDetails
 
 __all__ = ["Action", "Decision", "Guard", "GuardRejected", "GuardResult", "Step"]
@@ -271,7 +271,7 @@ class Guard:
             decision = "failed"
         elif all(each.passed and each.status is not Status.PARTIAL for each in results):
             decision, reason = "passed", "every score reaches its threshold"
-        elif Status.ANSWER_REFUSED in statuses or not find_claims(evaluation.case.response):
+        elif Status.ANSWER_REFUSED in statuses or asserts_nothing(evaluation.case.response):
             decision = "no_claims"
         else:
             decision = "unscored"

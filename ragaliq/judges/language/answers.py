@@ -350,6 +350,12 @@ def find_claims(answer: str) -> list[Span]:
     return read_answer(answer).claims
 
 
+def asserts_nothing(answer: str) -> bool:
+    """Whether an answer has no claim, and no code, title or lead-in either."""
+    parts = read_answer(answer)
+    return not parts.claims and all(part.kind in SAYS_NOTHING for part in parts.skipped)
+
+
 def _kind(sentence: str) -> SkippedKind | None:
     """Why a sentence is no claim; None where it is one."""
     around = _CITATION.sub("", _URL.sub("", _LINK.sub("", sentence))).lower()

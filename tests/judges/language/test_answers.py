@@ -10,7 +10,7 @@ from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.test_case import ContextChunk, RAGTestCase
 from ragaliq.evaluators import FaithfulnessEvaluator
 from ragaliq.judges import LocalJudge
-from ragaliq.judges.language.answers import read_answer
+from ragaliq.judges.language.answers import asserts_nothing, read_answer
 from ragaliq.judges.language.refusals import is_refusal
 
 STATEMENTS = [
@@ -143,3 +143,18 @@ async def test_a_citation_is_cut_from_a_claim_only_where_it_names_a_document(cit
     result = await scored(f"Refunds take five days {cited}.")
     expected = "Refunds take five days." if is_cut else f"Refunds take five days {cited}."
     assert [claim.claim for claim in result.claims] == [expected]
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("Hello! How can I help you?", True),
+        ("I do not know.", True),
+        ("Sources: refunds.md", True),
+        ("```python\nBleach is safe to drink.\n```", False),
+        ("# Safe bleach", False),
+        ("Bleach is safe.", False),
+    ],
+)
+def test_an_answer_asserts_nothing_only_where_a_reader_learns_nothing(answer, expected):
+    assert asserts_nothing(answer) is expected
