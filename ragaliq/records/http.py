@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
+from ragaliq.core.proxies import proxy_errors
 from ragaliq.errors import ConfigurationError, SinkError
 from ragaliq.judges.clients import LoopClients
 from ragaliq.records.record import EvaluationRecord
@@ -160,13 +161,14 @@ class ProductSink(ABC):
         )
 
     def _new_client(self) -> _Client:
-        return _Client(
-            base_url=self.endpoint,
-            headers=self._headers,
-            auth=self._auth,
-            timeout=_TIMEOUT,
-            verify=_certificates(),
-        )
+        with proxy_errors():
+            return _Client(
+                base_url=self.endpoint,
+                headers=self._headers,
+                auth=self._auth,
+                timeout=_TIMEOUT,
+                verify=_certificates(),
+            )
 
 
 # By what a batch is refused for one of its records.

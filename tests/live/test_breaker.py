@@ -21,8 +21,10 @@ from ragaliq import (
     JudgeResponseError,
     JudgeTimeoutError,
     JudgeUsage,
+    Monitor,
     RAGTestCase,
 )
+from ragaliq.errors import JudgeBillingError
 from ragaliq.scoring.limits.breaker import Circuit
 from ragaliq.scoring.limits.protection import Limits
 from ragaliq.scoring.scorer import Scorer
@@ -49,6 +51,20 @@ def test_it_opens_after_failures_in_a_row_only():
     breaker.leave(failed=None, is_probe=breaker.enter())
     fail(breaker)
     assert breaker.state == "open"
+
+
+def test_a_failure_that_does_not_pass_opens_it_at_once():
+    breaker, _ = circuit()
+    breaker.leave(failed=True, is_probe=breaker.enter(), is_lasting=True)
+    assert breaker.state == "open"
+
+
+@pytest.mark.parametrize("error", [JudgeBillingError, JudgeAPIError])
+def test_no_credit_opens_it_with_the_first_run(error):
+    judge = ScriptedJudge(claims=["a"], failures={"verify_claims": error("broke")})
+    with Monitor(judge=judge, metrics=["faithfulness"], mode="inline") as monitor:
+        monitor.submit(RAGTestCase(query="q", context=["c"], response="A lamp shines."))
+        assert monitor.stats().breaker == ("open" if error is JudgeBillingError else "closed")
 
 
 def test_after_the_pause_one_probe_is_let_through_and_decides():
