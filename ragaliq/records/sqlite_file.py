@@ -176,6 +176,7 @@ class WriterConnection:
         self._file: tuple[int, int] | None = None
         self._held_for_fork = False
         self._inherited = False
+        self._pid = os.getpid()
         _LIVING.add(self)
 
     @contextmanager
@@ -292,6 +293,9 @@ class WriterConnection:
 
     def after_fork_in_child(self) -> None:
         """Use a connection of its own, or give up where the parent was in the middle of a write."""
+        if self._pid == os.getpid():
+            return  # made in the child, by a hook that ran before this one
+        self._pid = os.getpid()
         if not self._held_for_fork:
             self._inherited = True
             # Kept for good: even closing it would disturb the parent's.
