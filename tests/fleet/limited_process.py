@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from ragaliq import Budget, JudgeUsage, Monitor, RAGTestCase, RateLimits
-from ragaliq.scoring.limits import protection
+from ragaliq.live import monitor as live_monitor
 from ragaliq.scoring.limits.budget import BudgetLedger
 from ragaliq.scoring.limits.rate_limits import Turns
 from ragaliq.testing import ScriptedJudge
@@ -60,8 +60,8 @@ def monitor(what, lines, **limits):
 
 def main(options):
     shared = {"storage": options["url"], "local_share": options["share"]}
-    protection.Turns = functools.partial(Turns, minute=options["minute"], pause=0.1)
-    protection.BudgetLedger = Quick
+    live_monitor.Turns = functools.partial(Turns, minute=options["minute"], pause=0.1)
+    live_monitor.BudgetLedger = Quick
     lines = []
     limits = {
         "requests": {"judge_limits": RateLimits(**shared, requests_per_minute=options["requests"])},

@@ -114,7 +114,7 @@ async def test_what_is_told_again_is_counted_once_however_many_calls_notice_it(
         budget.settle(reserved, tokens(100))
     await state_becomes(budget, "shared")
     await asyncio.sleep(0.2)
-    budget.settle(await budget.reserve(), tokens(0))
+    budget.settle(await budget.reserve(), JudgeUsage())
     line = budget.lines()["tokens_per_hour"]
     assert (line.spent, line.reserved, line.scope) == (1100, 0, "shared")
 
