@@ -168,7 +168,7 @@ async def test_what_others_ask_while_a_tool_runs_is_a_run_of_its_own(runs):
         thread = Thread(target=lambda: asked.append(str(engine(HOURS).query("When?"))))
         thread.start()
         thread.join()
-        assert runs.stats().pending == 2
+        assert runs.stats().started == 2
         return REFUNDS
 
     llm = model(("policy", {"topic": "refunds"}), "All in all: five days.")
