@@ -5,6 +5,7 @@ import gc
 import linecache
 import sys
 import threading
+import time
 import weakref
 from contextvars import ContextVar
 from pathlib import Path
@@ -181,6 +182,8 @@ def test_monitors_nobody_holds_any_more_leave_one_thread_for_the_next(case):
     for _ in range(3):
         run()
     for thread in set(threading.enumerate()) - before:
+        while thread.ident is None:  # it is being started
+            time.sleep(0.01)
         thread.join(5.0)
         assert not thread.is_alive()
     assert [thread.name for thread in before].count("ragaliq-worker") == 1

@@ -119,8 +119,9 @@ def test_it_steps_back_as_far_as_it_is_told(monitor_of, claims, child_of, nicene
 
 def test_an_interrupt_is_for_the_application(judging, claims, child_of):
     monitor, reported = judging
+    before = monitor.stats().restarts  # monitors share the process, and earlier ones lost it
     os.kill(child_of(monitor).pid, signal.SIGINT)
     monitor.submit(claims)
     assert monitor.flush(60.0)
     assert len(reported) == 2
-    assert monitor.stats().restarts == 0
+    assert monitor.stats().restarts == before
