@@ -24,7 +24,7 @@ from ragaliq.capture.extract import (
     require_function,
     unreadable,
 )
-from ragaliq.capture.framing import RunFrame, frame_calls
+from ragaliq.capture.framing import FramedRun, RunFrame, frame_calls
 from ragaliq.capture.plain_code import Search, note_search, question_shown, searches_shown
 from ragaliq.capture.provided import passages_inside, provided_passages
 from ragaliq.capture.recorded import RecordedRun
@@ -57,6 +57,7 @@ __all__ = [
     "Explanations",
     "Extract",
     "Found",
+    "FramedRun",
     "Message",
     "Reader",
     "RecordedRun",

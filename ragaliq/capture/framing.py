@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import AbstractContextManager
-from typing import Any, Protocol, TypeVar
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from contextvars import ContextVar
+from types import TracebackType
+from typing import Any, Protocol, Self, TypeVar
 
 from ragaliq.errors import ConfigurationError
 
@@ -27,6 +29,68 @@ class RunFrame(Protocol):
 
     def ended(self, error: BaseException | None = None) -> None:
         """The run is over; only the first call counts."""
+
+
+class FramingHandler(Protocol):
+    """A handler that follows runs framed by hand."""
+
+    def frame_started(self, question: Any, pipeline: str) -> Any:
+        """Begin a run; None where it is not followed. Never raises."""
+
+    def frame_ended(self, run: Any, answer: Any, error: BaseException | None) -> None:
+        """End a run; never raises."""
+
+
+class FramedRun:
+    """A run that the application frames itself; see the handlers' `run`.
+
+    Attributes:
+        answer: Set it to the answer; by default it is the last model's reply.
+
+    Args:
+        handler: Follows the run.
+        current: Holds the run that the code of this task or thread framed.
+        question: The user's question.
+        pipeline: The run's name in results.
+    """
+
+    def __init__(
+        self, handler: FramingHandler, current: ContextVar[Any], question: Any, pipeline: str
+    ) -> None:
+        self.answer: Any = None
+        self._handler, self._current = handler, current
+        self._run = handler.frame_started(question, pipeline)
+        self._within: Any = None
+
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """The time in which what happens in this task or thread belongs to the run."""
+        token = self._current.set(self._run)
+        try:
+            yield
+        finally:
+            # A coroutine that is dropped half-way may be closed in another context.
+            with suppress(ValueError):
+                self._current.reset(token)
+
+    def ended(self, error: BaseException | None = None) -> None:
+        """The run is over; only the first call counts."""
+        if self._run is not None:
+            self._handler.frame_ended(self._run, self.answer, error)
+
+    def __enter__(self) -> Self:
+        self._within = self.inside()
+        self._within.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._within.__exit__(None, None, None)
+        self.ended(error)
 
 
 def frame_calls(

@@ -12,8 +12,9 @@ import functools
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any, Self, TypeVar, cast
-from uuid import UUID
+from uuid import UUID, uuid4
 from weakref import WeakKeyDictionary
 
 from langchain_core.callbacks import BaseCallbackHandler
@@ -22,7 +23,6 @@ from langchain_core.messages import BaseMessage
 from langchain_core.outputs import LLMResult
 from langchain_core.runnables.config import var_child_runnable_config
 
-from langchain_ragaliq.frames import FRAME, FramedRun
 from langchain_ragaliq.judge import with_judge
 from langchain_ragaliq.overrides import Overrides
 from langchain_ragaliq.reading import READER
@@ -33,6 +33,7 @@ from ragaliq.capture import (
     Explanation,
     Explanations,
     Extract,
+    FramedRun,
     Message,
     RecordedRun,
     RunRegistry,
@@ -71,6 +72,10 @@ _OWNERS: WeakKeyDictionary[Monitor, OrderedDict[int, int]] = WeakKeyDictionary()
 _OWNED_RUNS = 10_000
 
 
+FRAME: ContextVar[Run | None] = ContextVar("ragaliq_langchain_frame", default=None)
+"""The run that the code of this task or thread framed by hand."""
+
+
 def _run_in_force() -> int | None:
     """The run that one without a parent happens in, if any.
 
@@ -79,7 +84,7 @@ def _run_in_force() -> int | None:
     """
     config = var_child_runnable_config.get()
     parent_id = getattr(config.get("callbacks"), "parent_run_id", None) if config else None
-    return parent_id.int if parent_id is not None else FRAME.get()
+    return parent_id.int if parent_id is not None else getattr(FRAME.get(), "key", None)
 
 
 def _read(messages: list[list[BaseMessage]], options: Mapping[str, Any]) -> list[Message]:
@@ -229,7 +234,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
             question: The user's question.
             pipeline: The run's name in results.
         """
-        return FramedRun(self, question, pipeline)
+        return FramedRun(self, FRAME, question, pipeline)
 
     def trace(
         self, function: F | None = None, *, pipeline: str = "", question: str | None = None
@@ -252,16 +257,17 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         name = pipeline or getattr(function, "__name__", "")
         return frame_calls(
             function,
-            lambda asked: FramedRun(self, asked, name),
+            lambda asked: FramedRun(self, FRAME, asked, name),
             question=question,
             text_of=_text_of_item,
         )
 
-    def frame_started(self, run_id: UUID, question: Any, pipeline: str) -> Run | None:
+    def frame_started(self, question: Any, pipeline: str) -> Run | None:
         """A run that is framed by hand begins; never raises."""
         try:
             if is_suppressed():
                 return None
+            run_id = uuid4()
             self._root_started(
                 run_id,
                 None,

@@ -7,14 +7,12 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from inspect import BoundArguments
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from uuid import uuid4
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
@@ -83,6 +81,7 @@ from ragaliq.capture import (
     Explanations,
     Extract,
     Found,
+    FramedRun,
     RunLog,
     RunRegistry,
     Search,
@@ -360,49 +359,6 @@ FRAME: ContextVar[_Run | None] = ContextVar("ragaliq_llama_index_frame", default
 """The run that the code of this task or thread framed by hand."""
 
 
-class FramedRun:
-    """A run that the application frames itself; see `RagaliqSpanHandler.run`.
-
-    Attributes:
-        answer: Set it to the answer; by default it is the last model's reply.
-    """
-
-    def __init__(self, handler: RagaliqSpanHandler, question: Any, pipeline: str) -> None:
-        self.answer: Any = None
-        self._handler, self._run = handler, handler.frame_started(question, pipeline)
-        self._within: Any = None
-
-    @contextmanager
-    def inside(self) -> Iterator[None]:
-        """The time in which what happens in this task or thread belongs to the run."""
-        token = FRAME.set(self._run)
-        try:
-            yield
-        finally:
-            # A coroutine that is dropped half-way may be closed in another context.
-            with suppress(ValueError):
-                FRAME.reset(token)
-
-    def ended(self, error: BaseException | None = None) -> None:
-        """The run is over; only the first call counts."""
-        if self._run is not None:
-            self._handler.frame_ended(self._run, self.answer, error)
-
-    def __enter__(self) -> Self:
-        self._within = self.inside()
-        self._within.__enter__()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._within.__exit__(None, None, None)
-        self.ended(error)
-
-
 class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
     """Finds question, context and answer of every run and hands them to a monitor.
 
@@ -614,7 +570,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
             question: The user's question.
             pipeline: The run's name in results.
         """
-        return FramedRun(self, question, pipeline)
+        return FramedRun(self, FRAME, question, pipeline)
 
     def trace(
         self, function: F | None = None, *, pipeline: str = "", question: str | None = None
@@ -637,7 +593,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         name = pipeline or getattr(function, "__name__", "")
         return frame_calls(
             function,
-            lambda asked: FramedRun(self, asked, name),
+            lambda asked: FramedRun(self, FRAME, asked, name),
             question=question,
             text_of=text_of_item,
         )
