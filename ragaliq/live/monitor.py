@@ -56,7 +56,7 @@ from ragaliq.live.run import Answered, Framework, InlineMode, OpenRun, Receipt
 from ragaliq.live.runtime import LINGER, RUNTIME, Part, Sweepable, described_as
 from ragaliq.live.sampler import Decision, Sampler
 from ragaliq.live.sampling import Choice, Sampling
-from ragaliq.live.stats import MonitorStats, Tally
+from ragaliq.live.stats import MonitorStats, RunCounters
 from ragaliq.live.tracing import F, Retrieved, add_context, traced
 from ragaliq.records.sinks import SinkLane, SinkSet, SinkSpec, resolve_sink
 from ragaliq.scoring.execution import Executor, InProcess, takes_process
@@ -272,7 +272,7 @@ class Monitor:
             )
         settings = read_settings()
         self._is_enabled = settings.enabled if enabled is None else enabled
-        self.tally = Tally()
+        self.counters = RunCounters()
         self.max_queue, self.max_queue_bytes = max_queue, max_queue_bytes
         self.exit_timeout = exit_timeout
         self._inline_timeout = inline_timeout if mode == "inline" else None
@@ -455,12 +455,12 @@ class Monitor:
                 linger=math.inf,
             )
         self.inline = None if self._inline_timeout is None else InlineMode(self._inline_timeout)
-        self.emitter.watch(self.queue, self.tally, owner=self)
+        self.emitter.watch(self.queue, self.counters, owner=self)
 
     def restart_after_fork(self) -> None:
         """In a forked child: counts, queue and threads are the parent's; called by the runtime."""
-        before, self.tally = self.tally, Tally()
-        is_closed = self.tally.is_closed = before.is_closed
+        before, self.counters = self.counters, RunCounters()
+        is_closed = self.counters.is_closed = before.is_closed
         before.abandon()
         self._uses.clear()
         if not is_closed:
@@ -503,7 +503,7 @@ class Monitor:
         if self.inline is not None:
             self.inline.began(name)
         if decision is None:
-            self.tally.sampled_out()
+            self.counters.sampled_out()
             return None
         return OpenRun(self, name, decision, pipeline=pipeline, framework=framework)
 
@@ -744,7 +744,7 @@ class Monitor:
         """
         deadline = time.monotonic() + timeout
         finished = self._hand_over_ended()  # somebody waits for these runs' scores
-        finished = not self.is_own_thread and self.queue.wait(self.tally, timeout) and finished
+        finished = not self.is_own_thread and self.queue.wait(self.counters, timeout) and finished
         return self.sinks.flush(max(0.0, deadline - time.monotonic())) and finished
 
     async def aflush(self, timeout: float = 30.0) -> bool:  # noqa: ASYNC109 - as in flush
@@ -798,7 +798,7 @@ class Monitor:
             work = self.judge_run(run, reports=False)
             asyncio.run_coroutine_threadsafe(work, RUNTIME.thread.loop())
             return True
-        if self._reporter is not None and not run.tally.is_closed:
+        if self._reporter is not None and not run.counters.is_closed:
             self._reporter.prepare()
         return self.queue.put(run)
 
@@ -830,12 +830,12 @@ class Monitor:
             # A judge may even raise SystemExit, which would end the worker's loop.
             self._complaints.add("a run could not be evaluated", error)
             run.end("incomplete_run", "internal_error")
-            self._say_if_none_scored(run.tally)
+            self._say_if_none_scored(run.counters)
         if evaluation is not None:
             if run.receipt is not None:
                 run.receipt.settle(evaluation)
             if reports and self._reporter is not None:
-                await self._reporter.report(evaluation, run.tally)
+                await self._reporter.report(evaluation, run.counters)
 
     async def _case_of(self, run: OpenRun) -> RAGTestCase:
         """The run's case, with what is known of the conversation that it is a part of."""
@@ -856,10 +856,10 @@ class Monitor:
     def _judged(self, run: OpenRun, evaluation: Evaluation) -> None:
         """Count a run that was judged, and say once what keeps runs from being scored."""
         missing = evaluation.case.sources.no_context
-        run.tally.evaluated(run, evaluation.results, no_context=missing)
+        run.counters.evaluated(run, evaluation.results, no_context=missing)
         self._say_why_unanswered(evaluation.results)
         if missing:
-            self._say_if_none_scored(run.tally)
+            self._say_if_none_scored(run.counters)
 
     def _unjudged(
         self, scorer: Scorer, run: OpenRun, case: RAGTestCase, info: RunInfo
@@ -867,7 +867,7 @@ class Monitor:
         """Count a run that the breaker kept from the judge; the evaluation, where it is awaited."""
         # There may be thousands of these a second: they make no spans or events.
         results = scorer.unjudged(info.metric_probabilities)
-        run.tally.evaluated(run, results, unjudged=True)
+        run.counters.evaluated(run, results, unjudged=True)
         self.emitter.metrics.evaluated(info.pipeline, results)
         if self._reporter is None and run.receipt is None:
             return None
@@ -880,19 +880,19 @@ class Monitor:
         chosen = info.metric_probabilities
         metrics = [e.name for e in self.metrics if e.name in chosen or not chosen]
         try:
-            await elsewhere.publish(case, info, metrics, partial(self._publish_failed, run.tally))
+            await elsewhere.publish(case, info, metrics, partial(self._publish_failed, run.counters))
         except JobRefusedError as error:
             self._complaints.add(f"a run cannot be enqueued ({error.reason})", error)
             run.end("incomplete_run", error.reason)
         else:
             run.end("enqueued")
 
-    def _publish_failed(self, tally: Tally, kind: str) -> None:
-        tally.publish_errors += 1
+    def _publish_failed(self, counters: RunCounters, kind: str) -> None:
+        counters.publish_errors += 1
         self.emitter.metrics.record(names.METRIC_PUBLISH_ERRORS, 1, {names.ERROR_TYPE: kind})
 
-    def _say_if_none_scored(self, tally: Tally) -> None:
-        found = tally.none_scored()
+    def _say_if_none_scored(self, counters: RunCounters) -> None:
+        found = counters.none_scored()
         if found:
             self._complaints.once(
                 "none scored",
@@ -926,17 +926,17 @@ class Monitor:
         """
         deadline = time.monotonic() + timeout
         self._hand_over_ended()
-        self.tally.is_closed = True
+        self.counters.is_closed = True
         if self.is_own_thread:
             return False  # the next close from elsewhere, or the exit's, waits for what is queued
-        finished = self.queue.wait(self.tally, timeout)
-        is_first, self.tally.is_given_up = not self.tally.is_given_up, True
-        self.queue.give_up(self.tally)
+        finished = self.queue.wait(self.counters, timeout)
+        is_first, self.counters.is_given_up = not self.counters.is_given_up, True
+        self.queue.give_up(self.counters)
         if not finished and is_first:
-            RUNTIME.call(self.queue.cancel, self.tally)
+            RUNTIME.call(self.queue.cancel, self.counters)
             # A moment for cancelled evaluations to count themselves and release their connections.
             left = max(0.5, deadline - time.monotonic())
-            self.queue.wait(self.tally, left, whatever=True)
+            self.queue.wait(self.counters, left, whatever=True)
         finished = self.sinks.flush(max(0.25, deadline - time.monotonic())) and finished
         return RUNTIME.let_go(self._uses, max(0.25, deadline - time.monotonic())) and finished
 
@@ -950,7 +950,7 @@ class Monitor:
         Returns:
             False when it will not be done: the monitor is off or closed.
         """
-        if not self._is_enabled or self.tally.is_closed:
+        if not self._is_enabled or self.counters.is_closed:
             return False
         if self._reporter is not None:
             self._reporter.prepare()  # a run may end only after the main thread has
@@ -961,7 +961,7 @@ class Monitor:
     def stats(self) -> MonitorStats:
         """What became of every run so far."""
         stats = replace(
-            self.tally.snapshot(),
+            self.counters.snapshot(),
             queued=self.queue.size,
             queued_bytes=self.queue.bytes,
             sampling=self.sampler.counts(),

@@ -14,7 +14,7 @@ from ragaliq.capture import Conversations
 from ragaliq.core.sync import wait_for
 from ragaliq.live.run import OpenRun
 from ragaliq.live.runtime import RUNTIME
-from ragaliq.live.stats import Tally
+from ragaliq.live.stats import RunCounters
 from ragaliq.telemetry.names import Outcome
 
 
@@ -80,9 +80,9 @@ class RunQueue:
                 return run
         return None
 
-    def clear(self, tally: Tally) -> list[OpenRun]:
+    def clear(self, counters: RunCounters) -> list[OpenRun]:
         """Remove and return all runs of one monitor."""
-        gone = [run for run in self if run.tally is tally]
+        gone = [run for run in self if run.counters is counters]
         for run in gone:
             self._levels[run.priority].remove(run)
             self.size -= run.size
@@ -133,7 +133,7 @@ class JudgeQueue:
         displaced: list[OpenRun] | None = None
         monitor = run.monitor
         with self._lock:
-            is_closed = run.tally.is_closed
+            is_closed = run.counters.is_closed
             if not is_closed:
                 # First: where there is no thread nothing may be queued.
                 loop = RUNTIME.thread.loop()
@@ -151,11 +151,11 @@ class JudgeQueue:
             self._drop(displaced, "queue_full")
         return displaced is not None
 
-    def wait(self, tally: Tally, timeout: float, *, whatever: bool = False) -> bool:
+    def wait(self, counters: RunCounters, timeout: float, *, whatever: bool = False) -> bool:
         """Wait until a monitor's runs so far are done.
 
         Args:
-            tally: Whose runs.
+            counters: Whose runs.
             timeout: Seconds.
             whatever: Whether to wait for a monitor that was closed with runs left behind.
         """
@@ -163,8 +163,8 @@ class JudgeQueue:
             return False
         with self._changed:
             undone = [*self._waiting, *self._working.values()]
-            left = [run for run in undone if run.tally is tally]
-            if tally.is_given_up and not whatever:
+            left = [run for run in undone if run.counters is counters]
+            if counters.is_given_up and not whatever:
                 timeout = 0.0
             if self._waiting and not self._working:
                 # The thread that queued the run may have been interrupted before it woke the loop.
@@ -177,16 +177,16 @@ class JudgeQueue:
 
             return wait_for(self._changed, is_done, timeout)
 
-    def give_up(self, tally: Tally) -> None:
+    def give_up(self, counters: RunCounters) -> None:
         """Drop and count what waits of a monitor."""
         with self._lock:
-            left = self._waiting.clear(tally)
+            left = self._waiting.clear(counters)
         self._drop(left, "shutdown")
 
-    def cancel(self, tally: Tally) -> None:
+    def cancel(self, counters: RunCounters) -> None:
         """Cancel the evaluations of a monitor; called on the worker's thread."""
         for task, run in self._working.items():
-            if run.tally is tally:
+            if run.counters is counters:
                 task.cancel()
 
     def _drop(self, runs: list[OpenRun], reason: Outcome) -> None:

@@ -14,7 +14,7 @@ from ragaliq.core.concurrency import is_being_cancelled
 from ragaliq.core.results import Evaluation
 from ragaliq.core.suppression import suppress
 from ragaliq.core.sync import LoopThread, WorkThread
-from ragaliq.live.stats import Tally
+from ragaliq.live.stats import RunCounters
 
 _REPORTING: ContextVar[bool] = ContextVar("ragaliq_reporting", default=False)
 
@@ -56,11 +56,11 @@ class Reporter:
         """Whether the caller is the user's function."""
         return self._calls.is_current or self._coroutines.is_current
 
-    async def report(self, result: Evaluation, tally: Tally) -> None:
+    async def report(self, result: Evaluation, counters: RunCounters) -> None:
         """Call the function and wait for its end; counts what goes wrong."""
         since = self._blocked_since
         if since is not None and time.monotonic() - since > self._timeout:
-            tally.callback_timeouts += 1
+            counters.callback_timeouts += 1
             return
         limit = None
         try:
@@ -75,10 +75,10 @@ class Reporter:
             if is_being_cancelled():
                 raise
             if limit is not None and limit.expired():
-                tally.callback_timeouts += 1
+                counters.callback_timeouts += 1
                 self._complaints.add(f"on_result took longer than {self._timeout:g} s", error)
             else:
-                tally.callback_errors += 1
+                counters.callback_errors += 1
                 self._complaints.add("on_result raised", error, in_application=True)
 
     def stop(self) -> None:

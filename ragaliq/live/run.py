@@ -23,7 +23,7 @@ from ragaliq.core.results import Evaluation
 from ragaliq.core.run import RunInfo, SpanTarget
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import BudgetExceeded, EvaluationTimeout, NotEvaluated, RagaliqError
-from ragaliq.live.stats import Tally
+from ragaliq.live.stats import RunCounters
 from ragaliq.telemetry.names import Outcome
 from ragaliq.telemetry.providers import service_version
 
@@ -63,7 +63,7 @@ class OpenRun:
         pipeline: The name that it was begun under.
         framework: What ran it.
         receipt: Where somebody waits for the result; None where nobody does.
-        tally: Where it is counted: in a forked child, the parent's runs still with the parent's.
+        counters: Where it is counted: in a forked child, the parent's runs still with the parent's.
         is_pending: Whether it was counted and has no outcome yet.
         case, target, size, choice, priority: Of a submitted run: the case and the span it is
             about, the bytes its texts take, why it is evaluated, and its place in the queue.
@@ -77,7 +77,7 @@ class OpenRun:
     pipeline: str = ""
     framework: Framework = ""
     receipt: Receipt | None = None
-    tally: Tally = field(init=False)
+    counters: RunCounters = field(init=False)
     is_pending: bool = field(init=False, default=False)
     is_done: bool = field(init=False, default=False)
     case: Answered = field(init=False)
@@ -92,15 +92,15 @@ class OpenRun:
     _ended: threading.Lock = field(init=False, default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
-        self.tally = self.monitor.tally
-        self.tally.begin(self)
+        self.counters = self.monitor.counters
+        self.counters.begin(self)
 
     def __del__(self) -> None:
         # What a forked child lets go of runs on in its parent, one of whose threads may have held
         # the lock at the fork.
         try:
-            if self.is_pending and self.tally.process == os.getpid():
-                self.tally.end(self, "incomplete_run", "abandoned")
+            if self.is_pending and self.counters.process == os.getpid():
+                self.counters.end(self, "incomplete_run", "abandoned")
         except Exception:  # noqa: BLE001, S110 - the interpreter may be half gone
             pass
 
@@ -163,7 +163,7 @@ class OpenRun:
     def withdraw(self) -> None:
         """Take the run back, as though it had never begun: its answer was scored by a guard."""
         if self._ended.acquire(blocking=False):
-            self.tally.withdraw(self)
+            self.counters.withdraw(self)
 
     def discard(self, reason: str) -> None:
         """End a run that cannot be evaluated, counted as `incomplete_run` under `reason`.
@@ -173,13 +173,13 @@ class OpenRun:
         if not self._ended.acquire(blocking=False):
             return
         if reason == "not_rag":
-            self.tally.end(self, "not_rag")
+            self.counters.end(self, "not_rag")
         else:
-            self.tally.end(self, "incomplete_run", reason)
+            self.counters.end(self, "incomplete_run", reason)
 
     def end(self, outcome: Outcome, reason: str = "") -> None:
         """Count the run, and let the caller that waits know that there will be no result."""
-        self.tally.end(self, outcome, reason)
+        self.counters.end(self, outcome, reason)
         if self.receipt is not None:
             self.receipt.settle(outcome)
 

@@ -362,7 +362,7 @@ class RagaliqSpanProcessor(SpanProcessor):
         if unit.ticket is None:
             self._close(unit)
             return
-        if self._monitor.tally.is_closed:  # nobody would wait until it is read
+        if self._monitor.counters.is_closed:  # nobody would wait until it is read
             self._give_up(unit, "shutdown")
             return
         with self._lock:

@@ -80,7 +80,7 @@ _MOST_SKIPPED = 1_000
 _TELLING_RUNS = 20
 
 
-class Tally:
+class RunCounters:
     """The counters of one monitor in one process; safe to use from many threads.
 
     Pending runs are counted by themselves, and what started is the sum: the books add up whatever

@@ -92,7 +92,7 @@ def test_a_run_ended_by_the_garbage_collector_while_counts_are_read_is_counted(m
     ticket = monitor.begin("dropped half-read")
 
     def end_under_the_lock():
-        with monitor.tally._lock:
+        with monitor.counters._lock:
             ticket.discard("truncated")
 
     thread = threading.Thread(target=end_under_the_lock, daemon=True)

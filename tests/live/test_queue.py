@@ -13,10 +13,10 @@ from ragaliq import JudgeUsage, OnTag, RAGTestCase, Sampling
 from ragaliq.live.queue import RunQueue
 from ragaliq.live.run import OpenRun
 from ragaliq.live.sampler import Decision, position
-from ragaliq.live.stats import Tally
+from ragaliq.live.stats import RunCounters
 from ragaliq.testing import ScriptedJudge
 
-COUNTS = SimpleNamespace(tally=Tally())
+COUNTS = SimpleNamespace(counters=RunCounters())
 
 
 def waiting(name, *, priority=0, size=1):
@@ -39,7 +39,7 @@ def test_in_a_full_queue_the_newest_of_the_lowest_priority_loses_its_place():
     assert named(put(waiting("better still", priority=2))) == ["a"]
     assert named(put(waiting("again", priority=2))) == ["c"]
     assert put(waiting("too many", priority=2)) is None
-    assert named(queue.clear(COUNTS.tally)) == ["better", "better still", "again"]
+    assert named(queue.clear(COUNTS.counters)) == ["better", "better still", "again"]
 
 
 @given(
@@ -65,7 +65,7 @@ def test_every_run_is_taken_refused_or_displaced_once_and_the_bounds_hold(steps,
         assert all(run.priority < step[0] for run in displaced or [])
         assert len(queue) <= runs
         assert queue.size <= size
-    assert sorted(gone + named(queue.clear(COUNTS.tally))) == sorted(put)
+    assert sorted(gone + named(queue.clear(COUNTS.counters))) == sorted(put)
     assert (len(queue), queue.size) == (0, 0)
 
 

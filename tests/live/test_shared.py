@@ -108,7 +108,7 @@ def test_runs_of_a_monitor_that_is_gone_are_judged_and_reported(held):
     seen = []
     gone = Monitor(judge=held, on_result=seen.append)
     gone.submit(CASE, run_id="left")
-    counts = gone.tally
+    counts = gone.counters
     del gone
     gc.collect()
     held.released.set()

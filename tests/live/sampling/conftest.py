@@ -6,7 +6,7 @@ from hand_clock import Clock
 from ragaliq import Passage, Sampling
 from ragaliq.live.run import OpenRun
 from ragaliq.live.sampler import Sampler
-from ragaliq.live.stats import Tally
+from ragaliq.live.stats import RunCounters
 from ragaliq.telemetry.content import ContentPolicy
 from ragaliq.telemetry.emit import Emitter
 from run_logs import ended_run
@@ -19,7 +19,7 @@ class RecordingMonitor:
     emitter = Emitter(ContentPolicy())
 
     def __init__(self, sampler):
-        self.sampler, self.tally, self.taken = sampler, Tally(), []
+        self.sampler, self.counters, self.taken = sampler, RunCounters(), []
 
     def enqueue(self, run, choice):
         run.choice = choice
@@ -44,7 +44,7 @@ class Traffic:
         """One run; whether it was queued."""
         decision = self.sampler.begin(run_id, pipeline)
         if decision is None:
-            self.monitor.tally.sampled_out()
+            self.monitor.counters.sampled_out()
             return False
         run = OpenRun(self.monitor, run_id, decision, pipeline=pipeline)
         return run.submit(ended_run("q", passages, "r", **facts), target=target)
@@ -60,7 +60,7 @@ class Traffic:
 
     @property
     def sampled_out(self):
-        return self.monitor.tally.snapshot().outcomes.get("sampled_out", 0)
+        return self.monitor.counters.snapshot().outcomes.get("sampled_out", 0)
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ def test_what_the_parent_holds_is_the_parents(monitor_of, case):
     )
     monitor.submit(case, run_id="a")
     ticket = monitor.begin("b")
-    with held_by_another_thread(monitor.queue, monitor.sampler, monitor.tally):
+    with held_by_another_thread(monitor.queue, monitor.sampler, monitor.counters):
         child = os.fork()
         if child == 0:
             code = 1
