@@ -87,8 +87,8 @@ if TYPE_CHECKING:
         OnFeedback,
         OnLowScore,
         OnTag,
-        OpenRun,
         RateLimits,
+        RunHandle,
         Sampling,
         SamplingRule,
         is_suppressed,
@@ -187,7 +187,6 @@ __all__ = [
     "OnLowScore",
     "OnTag",
     "OpenAICompatibleJudge",
-    "OpenRun",
     "Passage",
     "PhoenixSink",
     "RAGTestCase",
@@ -198,6 +197,7 @@ __all__ = [
     "RedactionError",
     "RelevanceEvaluator",
     "Rubric",
+    "RunHandle",
     "RunInfo",
     "SQLiteStore",
     "Sampling",
@@ -266,7 +266,7 @@ _NAMES = {
     "ragaliq.judges.resolve": "JudgeSpec resolve_judge",
     "ragaliq.live": (
         "Budget BudgetLine CircuitBreaker FinishedRun Monitor MonitorStats OnCondition "
-        "OnError OnFeedback OnLowScore OnTag RateLimits OpenRun Sampling SamplingRule "
+        "OnError OnFeedback OnLowScore OnTag RateLimits RunHandle Sampling SamplingRule "
         "is_suppressed lifespan suppress"
     ),
     "ragaliq.live.span_processor": "RagaliqSpanProcessor",

@@ -9,7 +9,7 @@ and submits the log where it would submit a case:
     log.began(step, root); log.retrieved(step, passages)
     log.asked(call, messages); log.replied(call, "Refunds take five days.")
     log.question, log.answer = reader.question(inputs), reader.answer(outputs)
-    ticket.submit(log)
+    handle.submit(log)
 
 The context of an answer is what the model that wrote it was shown; see `ragaliq.capture.evidence`.
 """

@@ -14,7 +14,7 @@ from ragaliq.core.checks import require_positive
 from ragaliq.core.complaints import Complaints
 from ragaliq.core.run import SpanTarget
 from ragaliq.live.monitor import Monitor
-from ragaliq.live.run import OpenRun, Receipt
+from ragaliq.live.run import PendingResult, RunHandle
 from ragaliq.live.traced_runs import begin_traced, end_traced
 from ragaliq.traces import (
     AttributeNames,
@@ -226,7 +226,7 @@ class Assembly:
         settling.done()
 
 
-def _begin(monitor: Monitor, trace_id: str) -> OpenRun | None:
+def _begin(monitor: Monitor, trace_id: str) -> RunHandle | None:
     """Announce a run of which only the trace is known."""
     target = SpanTarget(trace_id=trace_id, span_id="f" * 16)
     return begin_traced(monitor, TracedCase(id=trace_id, target=target))
@@ -291,11 +291,11 @@ class _Settling:
         self._trace_id, self._on_settled = trace_id, on_settled
         self._left: set[object] = {self}
 
-    def wait_for(self, run: OpenRun) -> None:
+    def wait_for(self, run: RunHandle) -> None:
         """Wait for a run's outcome as well."""
-        run.receipt = Receipt()
+        run.awaited = PendingResult()
         self._left.add(run)
-        run.receipt.then(lambda outcome: None if outcome == "shutdown" else self._settled(run))
+        run.awaited.then(lambda outcome: None if outcome == "shutdown" else self._settled(run))
 
     def done(self) -> None:
         """No more runs come."""

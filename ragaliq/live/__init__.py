@@ -3,7 +3,7 @@
 from ragaliq.core.suppression import is_suppressed, suppress
 from ragaliq.live.lifespan import lifespan
 from ragaliq.live.monitor import Monitor
-from ragaliq.live.run import OpenRun
+from ragaliq.live.run import RunHandle
 from ragaliq.live.sampling import (
     FinishedRun,
     OnCondition,
@@ -31,8 +31,8 @@ __all__ = [
     "OnFeedback",
     "OnLowScore",
     "OnTag",
-    "OpenRun",
     "RateLimits",
+    "RunHandle",
     "Sampling",
     "SamplingRule",
     "is_suppressed",

@@ -52,7 +52,7 @@ from ragaliq.live.judge_calls import JUDGE_CALLS
 from ragaliq.live.lifespan import Capture
 from ragaliq.live.queue import JudgeQueue, closed
 from ragaliq.live.reporting import Reporter, ResultCallback, is_reporting
-from ragaliq.live.run import Answered, Framework, InlineMode, OpenRun, Receipt
+from ragaliq.live.run import Answered, Framework, InlineMode, PendingResult, RunHandle
 from ragaliq.live.runtime import LINGER, RUNTIME, Part, Sweepable, described_as
 from ragaliq.live.sampler import Decision, Sampler
 from ragaliq.live.sampling import Choice, Sampling
@@ -152,7 +152,7 @@ class RunDetails(TypedDict, total=False):
 class Monitor:
     """Evaluates a sample of live answers off the request path.
 
-    What a request touches (`begin`, `submit`, a ticket's end) takes microseconds, never blocks and
+    What a request touches (`begin`, `submit`, a handle's end) takes microseconds, never blocks and
     never raises. Evaluation runs on one daemon thread with its own event loop, which starts with
     the first run, and once more in forked children. At exit the monitor waits up to `exit_timeout`
     seconds for queued runs.
@@ -475,7 +475,7 @@ class Monitor:
 
     def begin(
         self, run_id: str | UUID, *, pipeline: str = "", framework: Framework = ""
-    ) -> OpenRun | None:
+    ) -> RunHandle | None:
         """Announce a run that has just started.
 
         Args:
@@ -484,9 +484,9 @@ class Monitor:
             framework: The framework that runs it.
 
         Returns:
-            A ticket to end the run with, or None when it cannot be evaluated any more: sampled out
+            A handle to end the run with, or None when it cannot be evaluated any more: sampled out
             (counted), inside `suppress()`, or the monitor is off. With rules, what becomes of a run
-            is decided when its ticket ends.
+            is decided when its handle ends.
         """
         if not self._is_enabled or is_suppressed():
             return None
@@ -496,7 +496,7 @@ class Monitor:
             name = "" if decision is None and self.inline is None else str(run_id)
         except Exception as error:
             logger.debug("a run could not be begun: %s", type(error).__name__)
-            OpenRun(self, "", _UNDECIDED).discard("internal_error")
+            RunHandle(self, "", _UNDECIDED).discard("internal_error")
             if is_from_signal(error):
                 raise
             return None
@@ -505,7 +505,7 @@ class Monitor:
         if decision is None:
             self.counters.sampled_out()
             return None
-        return OpenRun(self, name, decision, pipeline=pipeline, framework=framework)
+        return RunHandle(self, name, decision, pipeline=pipeline, framework=framework)
 
     def can_sample(self, trace_id: str) -> bool:
         """Whether a run in this trace may be evaluated; a collector need not keep others.
@@ -684,11 +684,11 @@ class Monitor:
             or 64 MiB of text ago), could not be evaluated, or takes too long.
         """
         inline = self.inline
-        receipt = None if inline is None else inline.find(None if run_id is None else str(run_id))
-        if inline is None or receipt is None:
+        awaited = None if inline is None else inline.find(None if run_id is None else str(run_id))
+        if inline is None or awaited is None:
             return None
         try:
-            return await receipt.await_result(inline.timeout if timeout is None else timeout)
+            return await awaited.await_result(inline.timeout if timeout is None else timeout)
         except RagaliqError:
             return None
 
@@ -696,8 +696,8 @@ class Monitor:
     def last_result(self) -> Evaluation | None:
         """The result of this thread's or task's latest run, if it is there; inline mode only."""
         inline = self.inline
-        receipt = None if inline is None else inline.find(None)
-        return None if receipt is None else receipt.result
+        awaited = None if inline is None else inline.find(None)
+        return None if awaited is None else awaited.result
 
     def capture(self, *, timeout: float = 10.0) -> Capture:
         """A block, `with` or `async with`, for handlers that are frozen when they return.
@@ -751,7 +751,7 @@ class Monitor:
         """`flush` without blocking the event loop."""
         return await asyncio.to_thread(self.flush, timeout)
 
-    def _requested(self, case: Answered, details: RunDetails) -> Receipt:
+    def _requested(self, case: Answered, details: RunDetails) -> PendingResult:
         """Have a run judged that somebody waits for."""
         if not self._is_enabled:
             raise NotEvaluated("disabled")
@@ -762,18 +762,18 @@ class Monitor:
             )
         if not isinstance(case, RAGTestCase | RunLog):
             raise TypeError(f"evaluate takes a RAGTestCase or a RunLog, not {type(case).__name__}")
-        receipt = Receipt()
-        run = OpenRun(
+        awaited = PendingResult()
+        run = RunHandle(
             self,
             details.get("run_id") or uuid4().hex,
             Decision(0.0, _REQUESTED),
             pipeline=details.get("pipeline", ""),
             framework=details.get("framework", ""),
-            receipt=receipt,
+            awaited=awaited,
         )
         target = details.get("target") or current_span_target()
         run.submit(case, target=target, session_id=details.get("session_id"))
-        return receipt
+        return awaited
 
     # --- judging ------------------------------------------------------------------------------
 
@@ -784,14 +784,14 @@ class Monitor:
             return True
         return self._reporter is not None and self._reporter.is_own_thread
 
-    def enqueue(self, run: OpenRun, choice: Choice) -> bool:
+    def enqueue(self, run: RunHandle, choice: Choice) -> bool:
         """Queue a submitted run without blocking; whether it was taken. The reason is counted.
 
         Raises:
             RuntimeError: The thread cannot be started; nothing is counted.
         """
         run.choice, run.priority = choice, _PRIORITIES.get(choice.reason, 1)
-        if run.receipt is None and self.inline is not None:
+        if run.awaited is None and self.inline is not None:
             self.inline.expect(run)
         if choice.reason == "requested" and (RUNTIME.thread.is_current or is_reporting()):
             # Every run at the judge may wait for such a callback: queued, it would never start.
@@ -802,7 +802,7 @@ class Monitor:
             self._reporter.prepare()
         return self.queue.put(run)
 
-    async def judge_run(self, run: OpenRun, *, reports: bool = True) -> None:
+    async def judge_run(self, run: RunHandle, *, reports: bool = True) -> None:
         """Have a run judged, count what became of it and report it; called by the queue."""
         evaluation: Evaluation | None = None
         try:
@@ -832,12 +832,12 @@ class Monitor:
             run.end("incomplete_run", "internal_error")
             self._say_if_none_scored(run.counters)
         if evaluation is not None:
-            if run.receipt is not None:
-                run.receipt.settle(evaluation)
+            if run.awaited is not None:
+                run.awaited.settle(evaluation)
             if reports and self._reporter is not None:
                 await self._reporter.report(evaluation, run.counters)
 
-    async def _case_of(self, run: OpenRun) -> RAGTestCase:
+    async def _case_of(self, run: RunHandle) -> RAGTestCase:
         """The run's case, with what is known of the conversation that it is a part of."""
         case, name = run.case, run.session_id
         if isinstance(case, RunLog):
@@ -853,7 +853,7 @@ class Monitor:
             case, f"{run.pipeline}\n{name}", fills=run.session_id is not None
         )
 
-    def _judged(self, run: OpenRun, evaluation: Evaluation) -> None:
+    def _judged(self, run: RunHandle, evaluation: Evaluation) -> None:
         """Count a run that was judged, and say once what keeps runs from being scored."""
         missing = evaluation.case.sources.no_context
         run.counters.evaluated(run, evaluation.results, no_context=missing)
@@ -862,25 +862,27 @@ class Monitor:
             self._say_if_none_scored(run.counters)
 
     def _unjudged(
-        self, scorer: Scorer, run: OpenRun, case: RAGTestCase, info: RunInfo
+        self, scorer: Scorer, run: RunHandle, case: RAGTestCase, info: RunInfo
     ) -> Evaluation | None:
         """Count a run that the breaker kept from the judge; the evaluation, where it is awaited."""
         # There may be thousands of these a second: they make no spans or events.
         results = scorer.unjudged(info.metric_probabilities)
         run.counters.evaluated(run, results, unjudged=True)
         self.emitter.metrics.evaluated(info.pipeline, results)
-        if self._reporter is None and run.receipt is None:
+        if self._reporter is None and run.awaited is None:
             return None
         lag = max(0.0, time.time() - run.ended_at)
         return Evaluation(case=scorer.shown(case), results=results, run=info, lag=lag)
 
     async def _publish(
-        self, elsewhere: Publisher, run: OpenRun, case: RAGTestCase, info: RunInfo
+        self, elsewhere: Publisher, run: RunHandle, case: RAGTestCase, info: RunInfo
     ) -> None:
         chosen = info.metric_probabilities
         metrics = [e.name for e in self.metrics if e.name in chosen or not chosen]
         try:
-            await elsewhere.publish(case, info, metrics, partial(self._publish_failed, run.counters))
+            await elsewhere.publish(
+                case, info, metrics, partial(self._publish_failed, run.counters)
+            )
         except JobRefusedError as error:
             self._complaints.add(f"a run cannot be enqueued ({error.reason})", error)
             run.end("incomplete_run", error.reason)
@@ -1010,9 +1012,9 @@ def _say_what_it_costs(judge: LLMJudge) -> None:
         )
 
 
-def _is_judge_call(run: OpenRun) -> bool:
+def _is_judge_call(run: RunHandle) -> bool:
     """Whether a judge's own call has started a run that an adapter has followed."""
-    if run.receipt is not None or not isinstance(run.case, RunLog):
+    if run.awaited is not None or not isinstance(run.case, RunLog):
         return False
     return JUDGE_CALLS.started(run.case.query, run.ended_at)
 

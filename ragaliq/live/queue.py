@@ -12,7 +12,7 @@ from itertools import chain
 
 from ragaliq.capture import Conversations
 from ragaliq.core.sync import wait_for
-from ragaliq.live.run import OpenRun
+from ragaliq.live.run import RunHandle
 from ragaliq.live.runtime import RUNTIME
 from ragaliq.live.stats import RunCounters
 from ragaliq.telemetry.names import Outcome
@@ -30,16 +30,16 @@ class RunQueue:
 
     def __init__(self) -> None:
         # By priority: 0 chosen by the rate, 1 by a rule, 2 somebody waits.
-        self._levels: tuple[deque[OpenRun], ...] = (deque(), deque(), deque())
+        self._levels: tuple[deque[RunHandle], ...] = (deque(), deque(), deque())
         self.size = 0
 
     def __len__(self) -> int:
         return sum(map(len, self._levels))
 
-    def __iter__(self) -> Iterator[OpenRun]:
+    def __iter__(self) -> Iterator[RunHandle]:
         return chain.from_iterable(reversed(self._levels))
 
-    def put(self, run: OpenRun, *, max_runs: int, max_bytes: int) -> list[OpenRun] | None:
+    def put(self, run: RunHandle, *, max_runs: int, max_bytes: int) -> list[RunHandle] | None:
         """Add a run.
 
         Args:
@@ -51,7 +51,7 @@ class RunQueue:
             The runs that lost their place to it, or None when there is no room for it.
         """
         count, size = len(self) + 1, self.size + run.size
-        displaced: list[OpenRun] = []
+        displaced: list[RunHandle] = []
         if count > max_runs or size > max_bytes:
             for other in chain.from_iterable(map(reversed, self._levels[: run.priority])):
                 displaced.append(other)
@@ -67,11 +67,11 @@ class RunQueue:
         _, self.size = level.extend((run,)), self.size + run.size  # type: ignore[func-returns-value]
         return displaced
 
-    def next(self) -> OpenRun | None:
+    def next(self) -> RunHandle | None:
         """The run that `take` would give."""
         return next(iter(self), None)
 
-    def take(self) -> OpenRun | None:
+    def take(self) -> RunHandle | None:
         """Remove and return the run that is next."""
         for level in reversed(self._levels):
             if level:
@@ -80,7 +80,7 @@ class RunQueue:
                 return run
         return None
 
-    def clear(self, counters: RunCounters) -> list[OpenRun]:
+    def clear(self, counters: RunCounters) -> list[RunHandle]:
         """Remove and return all runs of one monitor."""
         gone = [run for run in self if run.counters is counters]
         for run in gone:
@@ -105,7 +105,7 @@ class JudgeQueue:
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
         self._waiting = RunQueue()
-        self._working: dict[asyncio.Task[None], OpenRun] = {}
+        self._working: dict[asyncio.Task[None], RunHandle] = {}
         self._is_woken = False
         self.conversations = Conversations()
 
@@ -124,13 +124,13 @@ class JudgeQueue:
         """Runs waiting, and those that the judge has."""
         return len(self._waiting) + len(self._working)
 
-    def put(self, run: OpenRun) -> bool:
+    def put(self, run: RunHandle) -> bool:
         """Queue a submitted run without blocking; whether it was taken. The reason is counted.
 
         Raises:
             RuntimeError: The thread cannot be started; nothing is counted.
         """
-        displaced: list[OpenRun] | None = None
+        displaced: list[RunHandle] | None = None
         monitor = run.monitor
         with self._lock:
             is_closed = run.counters.is_closed
@@ -189,7 +189,7 @@ class JudgeQueue:
             if run.counters is counters:
                 task.cancel()
 
-    def _drop(self, runs: list[OpenRun], reason: Outcome) -> None:
+    def _drop(self, runs: list[RunHandle], reason: Outcome) -> None:
         for run in runs:
             run.end(reason)
             with self._changed:

@@ -49,7 +49,7 @@ _KEPT_BYTES = 64 * 2**20
 
 
 @dataclass(eq=False, repr=False, slots=True, weakref_slot=True)
-class OpenRun:
+class RunHandle:
     """One run of the application, from its start to its outcome.
 
     What follows it ends it with `submit` or `discard`; whatever comes after the first of them
@@ -62,7 +62,7 @@ class OpenRun:
         decision: What its sampling number is compared with.
         pipeline: The name that it was begun under.
         framework: What ran it.
-        receipt: Where somebody waits for the result; None where nobody does.
+        awaited: Where somebody waits for the result; None where nobody does.
         counters: Where it is counted: in a forked child, the parent's runs still with the parent's.
         is_pending: Whether it was counted and has no outcome yet.
         case, target, size, choice, priority: Of a submitted run: the case and the span it is
@@ -76,7 +76,7 @@ class OpenRun:
     _: KW_ONLY
     pipeline: str = ""
     framework: Framework = ""
-    receipt: Receipt | None = None
+    awaited: PendingResult | None = None
     counters: RunCounters = field(init=False)
     is_pending: bool = field(init=False, default=False)
     is_done: bool = field(init=False, default=False)
@@ -141,7 +141,7 @@ class OpenRun:
             self.end("incomplete_run", "internal_error")
             return False
         monitor = self.monitor
-        inline = monitor.inline if self.receipt is None else None
+        inline = monitor.inline if self.awaited is None else None
         try:
             self.case, self.size, self.target = case, case.size, target
             self.session_id, self.response_id = session_id, response_id
@@ -180,8 +180,8 @@ class OpenRun:
     def end(self, outcome: Outcome, reason: str = "") -> None:
         """Count the run, and let the caller that waits know that there will be no result."""
         self.counters.end(self, outcome, reason)
-        if self.receipt is not None:
-            self.receipt.settle(outcome)
+        if self.awaited is not None:
+            self.awaited.settle(outcome)
 
     def info(self) -> RunInfo:
         """Where the answer came from and how it was chosen, checked.
@@ -206,7 +206,7 @@ class OpenRun:
         )
 
 
-class Receipt:
+class PendingResult:
     """The result of one run, once there is one.
 
     It may be waited for from any thread and any event loop; giving up waiting changes nothing for
@@ -277,7 +277,7 @@ class InlineMode:
         self.timeout = timeout
         # Re-entrant: a stream that is dropped may end its run from the garbage collector.
         self._lock = threading.RLock()
-        self._receipts: OrderedDict[str, tuple[Receipt, int]] = OrderedDict()
+        self._results: OrderedDict[str, tuple[PendingResult, int]] = OrderedDict()
         self._size = 0
         # What a request looks for is its own run: tasks and threads have a context each.
         self._latest: ContextVar[str | None] = ContextVar("ragaliq_latest_run", default=None)
@@ -286,32 +286,32 @@ class InlineMode:
         """A run has begun in this context; LangChain may end it in another one."""
         self._latest.set(run_id)
 
-    def expect(self, run: OpenRun) -> None:
+    def expect(self, run: RunHandle) -> None:
         """Have the result of a run kept; the oldest of many, or of large ones, are forgotten."""
-        run.receipt = receipt = Receipt()
+        run.awaited = awaited = PendingResult()
         with self._lock:
-            _, before = self._receipts.pop(run.run_id, (None, 0))
-            self._receipts[run.run_id] = receipt, run.size  # the result will hold the texts
+            _, before = self._results.pop(run.run_id, (None, 0))
+            self._results[run.run_id] = awaited, run.size  # the result will hold the texts
             self._size += run.size - before
-            while len(self._receipts) > _KEPT or (
-                self._size > _KEPT_BYTES and len(self._receipts) > 1
+            while len(self._results) > _KEPT or (
+                self._size > _KEPT_BYTES and len(self._results) > 1
             ):
-                self._size -= self._receipts.popitem(last=False)[1][1]
+                self._size -= self._results.popitem(last=False)[1][1]
 
-    def wait(self, run: OpenRun) -> None:
+    def wait(self, run: RunHandle) -> None:
         """Wait for a run's result, unless an event loop runs in this thread; does not raise.
 
         A loop must not be blocked: the judge may even need it. There the result is awaited with
         `Monitor.result`.
         """
-        if run.receipt is None or is_loop_running():
+        if run.awaited is None or is_loop_running():
             return
         with contextlib.suppress(RagaliqError):  # too late or none: counted
-            run.receipt.wait(self.timeout)
+            run.awaited.wait(self.timeout)
 
-    def find(self, run_id: str | None) -> Receipt | None:
-        """The receipt of a run, by default of the latest one in this context."""
+    def find(self, run_id: str | None) -> PendingResult | None:
+        """The awaited result of a run, by default of the latest one in this context."""
         run_id = self._latest.get() if run_id is None else run_id
         with self._lock:
-            kept = None if run_id is None else self._receipts.get(run_id)
+            kept = None if run_id is None else self._results.get(run_id)
         return None if kept is None else kept[0]

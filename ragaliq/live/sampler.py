@@ -37,7 +37,7 @@ from ragaliq.live.sampling import (
 )
 
 if TYPE_CHECKING:
-    from ragaliq.live.run import OpenRun
+    from ragaliq.live.run import RunHandle
 
 
 logger = logging.getLogger(__name__)
@@ -92,7 +92,7 @@ class _Rates:
 class _Held(NamedTuple):
     """A run that ended unchosen and waits for what its user says."""
 
-    run: OpenRun
+    run: RunHandle
     rules: tuple[str, ...]
     until: float
 
@@ -194,7 +194,7 @@ class Sampler:
         highest = max(self._reach, *(each.highest for each in rates))
         return self._cap is not None or position(key) < highest
 
-    def settle(self, run: OpenRun) -> Choice | None:
+    def settle(self, run: RunHandle) -> Choice | None:
         """The choice about a finished run; one that is not chosen is held for feedback or ended."""
         at = run.decision.position
         finished = FinishedRun(
@@ -216,7 +216,7 @@ class Sampler:
                 self._hold(run, self._feedback, tuple(rule.name for rule in matched))
         return choice
 
-    def feedback(self, name: str, value: float) -> list[tuple[OpenRun, Choice]]:
+    def feedback(self, name: str, value: float) -> list[tuple[RunHandle, Choice]]:
         """The held runs that are evaluated since their user found them bad, each with its choice.
 
         Args:
@@ -326,7 +326,7 @@ class Sampler:
 
     # --- runs that wait for what their users say ----------------------------------------------
 
-    def _hold(self, run: OpenRun, rule: OnFeedback, rules: tuple[str, ...]) -> None:
+    def _hold(self, run: RunHandle, rule: OnFeedback, rules: tuple[str, ...]) -> None:
         held = _Held(run, rules, self._clock() + rule.hold)
         gone: list[_Held] = []
         with self._lock:

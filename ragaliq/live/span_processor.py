@@ -26,7 +26,7 @@ from ragaliq.core.suppression import is_suppressed
 from ragaliq.core.sync import WorkThread, wait_for
 from ragaliq.errors import ConfigurationError
 from ragaliq.live.monitor import Monitor
-from ragaliq.live.run import OpenRun
+from ragaliq.live.run import RunHandle
 from ragaliq.live.traced_runs import begin_traced, end_traced
 from ragaliq.traces import (
     AttributeNames,
@@ -208,7 +208,7 @@ class RagaliqSpanProcessor(SpanProcessor):
             return
         if parent is not None:
             unit = self._runs.runs.get(parent.span_id)
-            if unit is not None and (unit.ticket is None or not is_suppressed()):
+            if unit is not None and (unit.handle is None or not is_suppressed()):
                 self._join(unit, span, context)
                 return
             if unit is None and self._runs.is_ignored(parent.span_id):
@@ -232,10 +232,10 @@ class RagaliqSpanProcessor(SpanProcessor):
         kind: Kind | None,
         parent_context: Context | None,
     ) -> None:
-        ticket = self._begin(span, context, parent_context)
+        handle = self._begin(span, context, parent_context)
         unit = _Unit(
             self,
-            ticket,
+            handle,
             context.span_id,
             context.trace_id,
             span.start_time or 0,
@@ -247,7 +247,7 @@ class RagaliqSpanProcessor(SpanProcessor):
 
     def _join(self, unit: _Unit, span: Span, context: SpanContext) -> None:
         unit.steps.add(context.span_id)
-        if unit.ticket is not None:
+        if unit.handle is not None:
             kind = self._recognition.at_start(span)
             # OpenInference never ends spans of LlamaIndex's streams that no event of theirs ends;
             # a root that was streamed itself has no answer.
@@ -259,7 +259,7 @@ class RagaliqSpanProcessor(SpanProcessor):
 
     def _begin(
         self, span: ReadableSpan, context: SpanContext, parent_context: Context | None
-    ) -> OpenRun | None:
+    ) -> RunHandle | None:
         # Sampling goes by the current trace, which this span may have begun just now.
         current = trace.NonRecordingSpan(context)
         token = otel_context.attach(trace.set_span_in_context(current, parent_context))
@@ -279,7 +279,7 @@ class RagaliqSpanProcessor(SpanProcessor):
         unit = self._runs.runs.get(context.span_id)
         if unit is None:
             self._ended_outside(span, context)
-        elif unit.ticket is None:
+        elif unit.handle is None:
             if context.span_id == unit.key and not unit.is_loose:
                 self._runs.close(unit)
         else:
@@ -292,7 +292,7 @@ class RagaliqSpanProcessor(SpanProcessor):
             if (is_run and not is_part) or not _is_local(span.parent):
                 self._end(unit)
             elif self._loosen(unit):
-                unit.ticket.withdraw()
+                unit.handle.withdraw()
 
     def _ended_outside(self, span: ReadableSpan, context: SpanContext) -> None:
         """A span of no run; it may be around an application's own steps: the whole request's."""
@@ -302,7 +302,7 @@ class RagaliqSpanProcessor(SpanProcessor):
             self._open(span, context, kind, None)
         loose = self._loose.get(context.trace_id)
         if loose is not None:
-            if loose.ticket is not None:
+            if loose.handle is not None:
                 self._keep(loose, span, context)
             # A service that calls itself has several such spans in a trace, one inside the other.
             if not _is_local(span.parent) and (span.start_time or 0) <= loose.start_ns:
@@ -343,7 +343,7 @@ class RagaliqSpanProcessor(SpanProcessor):
             other = self._loose.get(unit.trace_id)
             if unit.closed or other is unit:
                 return False
-            if other is None or (other.ticket is None) != (unit.ticket is None):
+            if other is None or (other.handle is None) != (unit.handle is None):
                 self._loose[unit.trace_id] = unit
                 return False
             if self._close(unit):
@@ -358,8 +358,8 @@ class RagaliqSpanProcessor(SpanProcessor):
             return True
 
     def _end(self, unit: _Unit) -> None:
-        """Have a unit read when its time of grace is over; one without a ticket is over at once."""
-        if unit.ticket is None:
+        """Have a unit read when its time of grace is over; one without a handle is over at once."""
+        if unit.handle is None:
             self._close(unit)
             return
         if self._monitor.counters.is_closed:  # nobody would wait until it is read
@@ -432,9 +432,9 @@ class RagaliqSpanProcessor(SpanProcessor):
                     self._asked.notify_all()
 
     def _read(self, unit: _Unit) -> None:
-        """Make cases of a unit's spans, and end its ticket; never raises."""
-        ticket = unit.ticket
-        if ticket is None:
+        """Make cases of a unit's spans, and end its handle; never raises."""
+        handle = unit.handle
+        if handle is None:
             return
         try:
             spans = [_with_ids(*each) for each in unit.spans]
@@ -444,24 +444,24 @@ class RagaliqSpanProcessor(SpanProcessor):
                 mapping=self._mapping,
                 resolve=self._resolve,
             )
-            for case, its_ticket in self._tickets(found, ticket, unit):
-                end_traced(its_ticket, case, is_sampled=unit.is_sampled, is_open=bool(unit.open))
-            ticket.withdraw()  # it was not a run after all; does nothing where it has ended
+            for case, its_handle in self._handles(found, handle, unit):
+                end_traced(its_handle, case, is_sampled=unit.is_sampled, is_open=bool(unit.open))
+            handle.withdraw()  # it was not a run after all; does nothing where it has ended
         except BaseException as error:  # noqa: BLE001 - spans are anybody's, and so is `resolve`
             logger.debug("a run could not be read: %s", type(error).__name__)
-            ticket.discard("internal_error")
+            handle.discard("internal_error")
 
-    def _tickets(
-        self, found: Sequence[TracedCase], ticket: OpenRun, unit: _Unit
-    ) -> Iterator[tuple[TracedCase, OpenRun]]:
-        """Each case with a ticket: the unit's own for one, new ones for the others."""
+    def _handles(
+        self, found: Sequence[TracedCase], handle: RunHandle, unit: _Unit
+    ) -> Iterator[tuple[TracedCase, RunHandle]]:
+        """Each case with a handle: the unit's own for one, new ones for the others."""
         top = f"{unit.key:016x}"
         own = next((case for case in found if case.target.span_id == top), None)
         for case in found:
             if case is (own or found[0]):
-                yield case, ticket
+                yield case, handle
                 continue
-            another = begin_traced(self._monitor, case, self._pipeline or ticket.pipeline)
+            another = begin_traced(self._monitor, case, self._pipeline or handle.pipeline)
             if another is not None:
                 yield case, another
 
@@ -507,7 +507,7 @@ class _Unit:
     """
 
     processor: RagaliqSpanProcessor
-    ticket: OpenRun | None  # None where it is only followed to skip the spans below it
+    handle: RunHandle | None  # None where it is only followed to skip the spans below it
     key: Hashable  # the number of its first span
     trace_id: int
     start_ns: int
@@ -532,8 +532,8 @@ class _Unit:
     def discard(self, reason: str) -> None:
         """It was given up."""
         self.processor._release(self)
-        if self.ticket is not None:
-            self.ticket.discard(reason)
+        if self.handle is not None:
+            self.handle.discard(reason)
 
 
 # --- what a span is -------------------------------------------------------------------------------

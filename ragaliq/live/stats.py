@@ -17,7 +17,7 @@ from ragaliq.scoring.limits.shared import StorageState
 from ragaliq.telemetry.names import OTHER, Outcome
 
 if TYPE_CHECKING:
-    from ragaliq.live.run import OpenRun
+    from ragaliq.live.run import RunHandle
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +112,7 @@ class RunCounters:
         self.callback_errors = self.callback_timeouts = self.publish_errors = 0
         self.is_closed = self.is_given_up = False
 
-    def begin(self, run: OpenRun) -> None:
+    def begin(self, run: RunHandle) -> None:
         """A run has begun."""
         with self._lock:
             run.is_pending, self._pending = True, self._pending + 1
@@ -122,13 +122,13 @@ class RunCounters:
         with self._lock:
             self._sampled_out += 1
 
-    def withdraw(self, run: OpenRun) -> None:
+    def withdraw(self, run: RunHandle) -> None:
         """A run that has begun is counted elsewhere."""
         with self._lock:
             if run.is_pending:
                 run.is_pending, self._pending = False, self._pending - 1
 
-    def end(self, run: OpenRun, outcome: Outcome, reason: str = "") -> None:
+    def end(self, run: RunHandle, outcome: Outcome, reason: str = "") -> None:
         """A run has ended; `reason` says why it is incomplete. Only the first end counts."""
         how, ended = (outcome, reason), self._ended
         with self._lock:
@@ -141,7 +141,7 @@ class RunCounters:
 
     def evaluated(
         self,
-        run: OpenRun,
+        run: RunHandle,
         results: Mapping[str, EvaluationResult],
         *,
         unjudged: bool = False,

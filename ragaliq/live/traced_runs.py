@@ -5,13 +5,13 @@ from __future__ import annotations
 from opentelemetry import context as otel_context
 
 from ragaliq.live.monitor import Monitor
-from ragaliq.live.run import OpenRun
+from ragaliq.live.run import RunHandle
 from ragaliq.telemetry.emit import target_context
 from ragaliq.traces import TracedCase
 from ragaliq.traces.conventions import Kind
 
 
-def begin_traced(monitor: Monitor, case: TracedCase, pipeline: str = "") -> OpenRun | None:
+def begin_traced(monitor: Monitor, case: TracedCase, pipeline: str = "") -> RunHandle | None:
     """Announce the run of a trace, which is sampled by its trace id; None where it is not chosen.
 
     Args:
@@ -27,7 +27,7 @@ def begin_traced(monitor: Monitor, case: TracedCase, pipeline: str = "") -> Open
 
 
 def end_traced(
-    run: OpenRun, case: TracedCase, *, is_sampled: bool = True, is_open: bool = False
+    run: RunHandle, case: TracedCase, *, is_sampled: bool = True, is_open: bool = False
 ) -> None:
     """End a run with its case, or with the reason why there is none.
 

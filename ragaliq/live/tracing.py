@@ -20,7 +20,7 @@ from ragaliq.telemetry.emit import current_span_target
 
 if TYPE_CHECKING:
     from ragaliq.live.monitor import Monitor
-    from ragaliq.live.run import OpenRun
+    from ragaliq.live.run import RunHandle
 
 
 logger = logging.getLogger(__name__)
@@ -124,7 +124,7 @@ def traced(
 
 
 def _submit(
-    run: OpenRun,
+    run: RunHandle,
     asked: object,
     found: list[Passage],
     returned: object,

@@ -17,7 +17,7 @@ from rag_parts import (
 )
 
 from langchain_ragaliq import RagaliqCallbackHandler
-from ragaliq import OpenRun
+from ragaliq import RunHandle
 
 RUNS = 12
 
@@ -56,7 +56,7 @@ def test_an_open_run_that_is_too_old_is_given_up_in_a_process_that_has_become_id
 def test_a_run_that_starts_while_the_last_one_is_given_up_is_given_up_too(new_watch, monkeypatch):
     watch = new_watch(handler={"max_age": 0.05})
     open_runs = [rag_chain().stream(f"Question {n}?", watch.config) for n in range(2)]
-    discard = OpenRun.discard
+    discard = RunHandle.discard
 
     def discard_while_another_starts(run, reason):
         discard(run, reason)
@@ -64,7 +64,7 @@ def test_a_run_that_starts_while_the_last_one_is_given_up_is_given_up_too(new_wa
             next(open_runs[1])
             open_runs.append(None)
 
-    monkeypatch.setattr(OpenRun, "discard", discard_while_another_starts)
+    monkeypatch.setattr(RunHandle, "discard", discard_while_another_starts)
     next(open_runs[0])
     while watch.monitor.stats().incomplete != {"expired": 2}:
         time.sleep(0.01)

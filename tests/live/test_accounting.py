@@ -115,7 +115,7 @@ SAMPLINGS = st.builds(
 
 
 class Accounts(RuleBasedStateMachine):
-    tickets = Bundle("tickets")
+    handles = Bundle("handles")
 
     @initialize(
         moods=st.lists(st.sampled_from(MOODS), min_size=1, max_size=4),
@@ -149,32 +149,32 @@ class Accounts(RuleBasedStateMachine):
         self.number += 1
         return f"run-{self.number}"
 
-    @rule(target=tickets)
+    @rule(target=handles)
     def begin(self):
         self.started += 1
-        ticket = self.monitor.begin(self.name())
-        self.open += ticket is not None
-        return ticket
+        handle = self.monitor.begin(self.name())
+        self.open += handle is not None
+        return handle
 
-    @rule(ticket=consumes(tickets), case=st.sampled_from([*CASES, None, "no case"]) | LOGS)
-    def end(self, ticket, case):
-        if ticket is not None:
-            ticket.submit(case)
-            ticket.discard("too late")
-            assert not ticket.submit(case)
+    @rule(handle=consumes(handles), case=st.sampled_from([*CASES, None, "no case"]) | LOGS)
+    def end(self, handle, case):
+        if handle is not None:
+            handle.submit(case)
+            handle.discard("too late")
+            assert not handle.submit(case)
             self.open -= 1
 
-    @rule(ticket=consumes(tickets), case=st.sampled_from(CASES))
-    def end_at_once_from_many_threads(self, ticket, case):
-        if ticket is not None:
-            calls = [lambda: ticket.submit(case), lambda: ticket.discard("raced")] * 3
+    @rule(handle=consumes(handles), case=st.sampled_from(CASES))
+    def end_at_once_from_many_threads(self, handle, case):
+        if handle is not None:
+            calls = [lambda: handle.submit(case), lambda: handle.discard("raced")] * 3
             assert sum(map(bool, together(*calls))) <= 1
             self.open -= 1
 
-    @rule(ticket=consumes(tickets))
-    def discard(self, ticket):
-        if ticket is not None:
-            ticket.discard("truncated")
+    @rule(handle=consumes(handles))
+    def discard(self, handle):
+        if handle is not None:
+            handle.discard("truncated")
             self.open -= 1
 
     @rule(case=st.sampled_from([*CASES, None]) | LOGS)

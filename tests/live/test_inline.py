@@ -105,9 +105,9 @@ async def test_each_task_finds_its_own_run_and_any_run_by_its_id(inline, case):
 
 def test_a_run_that_is_not_taken_has_no_result_and_nobody_waits(inline, case):
     monitor = inline()
-    ticket = monitor.begin("r")
+    handle = monitor.begin("r")
     monitor.close()
-    assert not ticket.submit(case)
+    assert not handle.submit(case)
     assert monitor.last_result is None
     assert monitor.stats().outcomes == {"shutdown": 1}
 
@@ -220,10 +220,10 @@ def test_an_inline_run_that_ends_on_the_worker_does_not_wait_for_itself(inline, 
 
     def on_result(result):
         if not ended:
-            ended.append(ticket.submit(case))
+            ended.append(handle.submit(case))
 
     monitor = inline(on_result=on_result)
-    ticket = monitor.begin("ended by the callback")
+    handle = monitor.begin("ended by the callback")
     run(monitor, case)
     assert monitor.flush(5.0)
     assert ended == [True]

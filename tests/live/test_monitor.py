@@ -89,11 +89,11 @@ def test_a_monitor_sent_to_another_process_says_to_build_one_there(monitor_of):
 
 def test_a_run_ended_by_the_garbage_collector_while_counts_are_read_is_counted(monitor_of):
     monitor = monitor_of()
-    ticket = monitor.begin("dropped half-read")
+    handle = monitor.begin("dropped half-read")
 
     def end_under_the_lock():
         with monitor.counters._lock:
-            ticket.discard("truncated")
+            handle.discard("truncated")
 
     thread = threading.Thread(target=end_under_the_lock, daemon=True)
     thread.start()
@@ -147,10 +147,10 @@ def test_runs_inside_suppress_are_no_runs(monitor_of, case):
 def test_a_run_may_go_by_a_uuid_and_is_known_by_its_text(monitor_of):
     run_ids = [uuid.UUID(int=number) for number in range(200)]
     monitor = monitor_of(sample_rate=0.5)
-    tickets = [monitor.begin(run_id) for run_id in run_ids]
-    chosen = [ticket.run_id for ticket in tickets if ticket is not None]
+    handles = [monitor.begin(run_id) for run_id in run_ids]
+    chosen = [handle.run_id for handle in handles if handle is not None]
     again = [monitor.begin(str(run_id)) for run_id in run_ids]
-    assert chosen == [ticket.run_id for ticket in again if ticket is not None]
+    assert chosen == [handle.run_id for handle in again if handle is not None]
     assert 0 < len(chosen) < 200
     assert set(chosen) < set(map(str, run_ids))
     stats = monitor.stats()

@@ -227,19 +227,19 @@ def test_where_its_thread_cannot_be_started_runs_are_judged_and_counted(
 
 
 class HoldingItself:
-    def __init__(self, ticket):
-        self.ticket = ticket
+    def __init__(self, handle):
+        self.handle = handle
         self.itself = self
 
 
 @pytest.mark.parametrize("closed", [False, True])
 def test_a_ticket_that_is_let_go_is_counted_abandoned(monitor_of, closed):
     monitor = monitor_of()
-    ticket = monitor.begin("a")
+    handle = monitor.begin("a")
     assert monitor.stats().pending == 1
     if closed:
         monitor.close(1.0)
-    del ticket
+    del handle
     assert monitor.stats().incomplete == {"abandoned": 1}
     assert monitor.stats().pending == 0
 
@@ -254,10 +254,10 @@ def test_also_when_the_garbage_collector_finds_it(monitor_of):
 @pytest.mark.parametrize("end", ["submit", "discard", "withdraw"])
 def test_one_that_has_ended_is_not(monitor_of, case, end):
     monitor = monitor_of(judge=ScriptedJudge())
-    ticket = monitor.begin("a")
+    handle = monitor.begin("a")
     given = {"submit": (case,), "discard": ("errored",), "withdraw": ()}[end]
-    getattr(ticket, end)(*given)
-    del ticket
+    getattr(handle, end)(*given)
+    del handle
     assert monitor.flush(20)
     stats = monitor.stats()
     assert "abandoned" not in stats.incomplete
@@ -266,10 +266,10 @@ def test_one_that_has_ended_is_not(monitor_of, case, end):
 
 def test_what_a_forked_child_lets_go_of_is_its_parents(monitor_of, monkeypatch):
     monitor = monitor_of()
-    ticket, parent = monitor.begin("a"), os.getpid()
+    handle, parent = monitor.begin("a"), os.getpid()
     with monkeypatch.context() as child:
         child.setattr(os, "getpid", lambda: parent + 1)
-        del ticket
+        del handle
     assert monitor.stats().outcomes == {}
 
 

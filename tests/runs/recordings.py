@@ -12,7 +12,7 @@ from harness import FOLDER, Observed, applications, case_of, observe
 
 from ragaliq import Monitor
 from ragaliq.capture import RunLog
-from ragaliq.live.run import OpenRun
+from ragaliq.live.run import RunHandle
 from ragaliq.testing import ScriptedJudge
 
 RECORDINGS = FOLDER / "recordings"
@@ -29,13 +29,13 @@ def record(framework):
 
 
 def _recorded(application):
-    submitted, submit = [], OpenRun.submit
+    submitted, submit = [], RunHandle.submit
 
     def keep(run, log, *, session_id=None, **options):
         submitted.append((log.to_plain(), session_id))
         return submit(run, log, session_id=session_id, **options)
 
-    with patch.object(OpenRun, "submit", keep):
+    with patch.object(RunHandle, "submit", keep):
         observed = observe(application)
     runs = [
         {"session": session, "log": {**log, "id": f"{application.name}/{place}"}}

@@ -68,9 +68,9 @@ def test_after_mixed_outcomes_the_metric_and_the_stats_agree(sdk, outcomes):
     for number in range(40):
         monitor.submit(CASE, run_id=f"run {number}")
     for number in range(10):
-        ticket = monitor.begin(f"other run {number}")
-        if ticket is not None:
-            ticket.discard("errored")
+        handle = monitor.begin(f"other run {number}")
+        if handle is not None:
+            handle.discard("errored")
     assert monitor.close(10.0)
     for number in range(10):
         monitor.submit(CASE, run_id=f"late {number}")

@@ -27,7 +27,7 @@ from langchain_ragaliq.judge import with_judge
 from langchain_ragaliq.overrides import Overrides
 from langchain_ragaliq.reading import READER
 from langchain_ragaliq.run import Run, is_interrupt, is_stopped
-from ragaliq import ConfigurationError, GuardRejected, Monitor, OpenRun, is_suppressed
+from ragaliq import ConfigurationError, GuardRejected, Monitor, RunHandle, is_suppressed
 from ragaliq.capture import (
     Complaints,
     Explanation,
@@ -288,7 +288,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
                 self._root_failed(root, error)
             else:
                 outputs = answer
-                if outputs is None and root.ticket is not None:
+                if outputs is None and root.handle is not None:
                     outputs = root.reply or None
                 self._root_ended(root, outputs, None, is_stream=False)
         except Exception as failure:  # noqa: BLE001 - as above
@@ -310,9 +310,9 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
     def _evaluated(self, run_id: UUID) -> Run | None:
         """The root that a run belongs to, if it will be evaluated."""
         root = self._registry.runs.get(run_id.int)
-        return root if root is not None and root.ticket is not None else None
+        return root if root is not None and root.handle is not None else None
 
-    def _begin(self, run_id: UUID, pipeline: str) -> OpenRun | RecordedRun | None:
+    def _begin(self, run_id: UUID, pipeline: str) -> RunHandle | RecordedRun | None:
         """Announce a run; None where it is not evaluated."""
         return self.monitor.begin(run_id, pipeline=pipeline, framework="langchain")
 
@@ -321,7 +321,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         run, registry = run_id.int, self._registry
         parent = parent_id.int if parent_id is not None else _run_in_force()
         root = registry.runs.get(parent)
-        if root is None or (root.ticket is not None and is_suppressed()):
+        if root is None or (root.handle is not None and is_suppressed()):
             return None
         # A call inside that was given the same run id must not become its own parent.
         root.steps.setdefault(run, parent)
@@ -360,16 +360,16 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         if parent is not None and registry.is_ignored(parent):
             registry.ignore(run)
             return
-        ticket = None
+        handle = None
         # Each is one step of the interpreter's: threads need no lock.
         if owners.setdefault(run, self._owner) == self._owner:
-            ticket = self._begin(run_id, self._pipeline or name or "")
+            handle = self._begin(run_id, self._pipeline or name or "")
             if len(owners) > _OWNED_RUNS:
                 owners.popitem(last=False)
         # Followed before anything is looked at: should that fail, the run still ends.
-        root = Run(run_id, ticket, self._overrides)
+        root = Run(run_id, handle, self._overrides)
         registry.open(root)
-        if ticket is not None:
+        if handle is not None:
             root.opened(inputs, metadata or {}, tags or ())
 
     def _lone_call_started(self, run_id: UUID, messages: list[Message]) -> None:
@@ -380,16 +380,16 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         if is_suppressed() or run_id.int in self._registry.runs:
             return
         searches = searches_shown(messages)
-        ticket = None
+        handle = None
         if self._owners.setdefault(run_id.int, self._owner) == self._owner:
-            ticket = self._begin(run_id, self._pipeline)
-        if ticket is None:
+            handle = self._begin(run_id, self._pipeline)
+        if handle is None:
             self._registry.ignore(run_id.int)
             return
         if not searches:
             self._owners.pop(run_id.int, None)
             self._registry.ignore(run_id.int)
-            ticket.discard("not_rag")
+            handle.discard("not_rag")
             _COMPLAINTS.once(
                 "lone call",
                 "a model is called outside a chain, and is shown nothing that a retriever found in "
@@ -397,7 +397,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
                 "decorate the function around search and call with handler.trace",
             )
             return
-        root = Run(run_id, ticket, self._overrides)
+        root = Run(run_id, handle, self._overrides)
         self._registry.open(root)
         root.prompt_question = question_shown(messages, searches)
         for search in searches:
@@ -409,8 +409,8 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         # At once: detached meanwhile, the attached handler has none of its attributes any more.
         owners, registry, explained = self._owners, self._registry, self._explained
         owners.pop(root.key, None)  # another run may have the same id
-        ticket = root.ticket
-        if not registry.close(root) or ticket is None:
+        handle = root.handle
+        if not registry.close(root) or handle is None:
             return
         try:
             reason = root.conclude(outputs, inputs, is_stream=is_stream)
@@ -418,18 +418,18 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         except BaseException as error:
             # Not only our own: Ctrl-C may come in the middle of the application's `extract`.
             is_ours = isinstance(error, Exception)
-            ticket.discard("internal_error" if is_ours else "interrupted")
+            handle.discard("internal_error" if is_ours else "interrupted")
             raise
         log = root.log
         if reason:
-            ticket.discard(reason)
+            handle.discard(reason)
         elif root.guarded and log.answer.text.strip() in root.guarded:
-            ticket.withdraw()
+            handle.withdraw()
             reason = "withdrawn"
         explained.note(log.id, reason or log)
         if not reason:
             response_id = getattr(root.message, "response_metadata", {}).get("id")
-            ticket.submit(
+            handle.submit(
                 log,
                 target=target,
                 session_id=root.session_id,
@@ -440,16 +440,16 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         """Close a root that ended in an error."""
         owners, registry, explained = self._owners, self._registry, self._explained
         owners.pop(root.key, None)
-        if not registry.close(root) or root.ticket is None:
+        if not registry.close(root) or root.handle is None:
             return
         if isinstance(error, GuardRejected):
             explained.note(root.log.id, "withdrawn")
-            root.ticket.withdraw()
+            root.handle.withdraw()
             return
         reason = "interrupted" if is_interrupt(error) else "errored"
         reason = "cancelled" if is_stopped(error) else reason
         explained.note(root.log.id, reason)
-        root.ticket.discard(reason)
+        root.handle.discard(reason)
 
     # Events
 
@@ -481,7 +481,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
                     self._root_started(
                         run_id, parent_run_id, inputs, name=name, metadata=metadata, tags=tags
                     )
-            elif root.ticket is not None:
+            elif root.handle is not None:
                 root.step_started(run_id.int, inputs, run_type, tags)
         except Exception as error:  # noqa: BLE001 - the application's request must not notice
             self._complain(error)
@@ -503,7 +503,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
             if root.key == run:
                 is_stream = "inputs" in kwargs
                 self._root_ended(root, outputs, kwargs.get("inputs"), is_stream=is_stream)
-            elif root.ticket is not None:
+            elif root.handle is not None:
                 if "inputs" in kwargs:
                     root.took(run, kwargs["inputs"])
                 root.step_ended(run, outputs)
@@ -522,7 +522,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         """A chat model was called."""
         try:
             root = self._part_started(run_id, parent_run_id)
-            if root is not None and root.ticket is not None:
+            if root is not None and root.handle is not None:
                 root.open_models.add(run_id.int)
                 root.log.asked(run_id.int, _read(messages, kwargs))
             elif root is None and parent_run_id is None and _run_in_force() is None:
@@ -542,7 +542,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
     ) -> None:
         """A completion model was called."""
         root = self._part_started(run_id, parent_run_id)
-        if root is not None and root.ticket is not None:
+        if root is not None and root.handle is not None:
             root.open_models.add(run_id.int)
             root.log.asked(run_id.int, (Message("user", tuple(prompts[:1])),))
         elif root is None and parent_run_id is None and _run_in_force() is None:
@@ -552,7 +552,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         """A model answered."""
         try:
             root = self._registry.runs.get(run_id.int)
-            if root is not None and root.ticket is not None:
+            if root is not None and root.handle is not None:
                 root.replied(run_id.int, response)
                 if root.key == run_id.int:
                     self._root_ended(root, root.message or root.reply, None, is_stream=False)
@@ -579,7 +579,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
                     note_search(search)
                     if len(self._searches) > _MOST_SEARCHES:
                         self._searches.popitem(last=False)
-            elif root.ticket is not None:
+            elif root.handle is not None:
                 root.retrievers.add(run_id.int)  # models below it write queries, not answers
                 root.log.retrieving(run_id.int, query)
         except Exception as error:  # noqa: BLE001 - as above
@@ -591,7 +591,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         """A retriever returned documents."""
         try:
             root = self._registry.runs.get(run_id.int)
-            if root is not None and root.ticket is not None:
+            if root is not None and root.handle is not None:
                 root.retrieved(run_id.int, documents)
             elif root is None and (search := self._searches.pop(run_id.int, None)) is not None:
                 search.passages = READER.document_list(documents) or ()
@@ -624,7 +624,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         root = self._registry.runs.get(run_id.int)
         if root is not None and root.key == run_id.int:
             self._root_failed(root, error)
-        elif root is not None and root.ticket is not None:
+        elif root is not None and root.handle is not None:
             root.part_failed(run_id.int, error)
 
     # The model sees that a tool failed, not what was fetched until then.

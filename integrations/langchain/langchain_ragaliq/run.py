@@ -21,7 +21,7 @@ from opentelemetry import trace
 from langchain_ragaliq._private import span_by_run_id
 from langchain_ragaliq.overrides import STATE_ANSWER_KEYS, Overrides
 from langchain_ragaliq.reading import KINDS, READER, StateReader, submitted_in
-from ragaliq import OpenRun, Passage, SpanTarget, span_target
+from ragaliq import Passage, RunHandle, SpanTarget, span_target
 from ragaliq.capture import (
     CONTEXT_KEYS,
     Found,
@@ -64,7 +64,7 @@ def is_stopped(error: BaseException) -> bool:
 class Run:
     """One invocation of a chain.
 
-    A run that is not evaluated has no ticket and little else: it is remembered only so that its
+    A run that is not evaluated has no handle and little else: it is remembered only so that its
     children are not taken for roots. Runs go by the integer of their id, which a dictionary finds
     several times faster than a `UUID`.
     """
@@ -76,6 +76,7 @@ class Run:
         "closed",
         "fetched",
         "guarded",
+        "handle",
         "has_answered",
         "has_child",
         "input_items",
@@ -99,21 +100,23 @@ class Run:
         "state",
         "steps",
         "submitted",
-        "ticket",
     )
 
     def __init__(
-        self, run_id: UUID, ticket: OpenRun | RecordedRun | None, overrides: Overrides | None = None
+        self,
+        run_id: UUID,
+        handle: RunHandle | RecordedRun | None,
+        overrides: Overrides | None = None,
     ) -> None:
         self.key: Any = run_id.int  # of any kind, as a registry asks
-        self.ticket = ticket
+        self.handle = handle
         self.closed = False
         self.started = time.monotonic()
-        self.has_child = ticket is None  # of a run that is not evaluated nothing is looked at
-        if ticket is None:
+        self.has_child = handle is None  # of a run that is not evaluated nothing is looked at
+        if handle is None:
             self.steps: dict[Any, Any] = {self.key: None}
             return
-        self.log = RunLog(ticket.run_id, {self.key: None})
+        self.log = RunLog(handle.run_id, {self.key: None})
         self.steps = self.log.parents
         self.overrides = overrides
         self.answer_keys = STATE_ANSWER_KEYS if overrides is None else overrides.answer_keys
@@ -147,12 +150,12 @@ class Run:
     @property
     def size(self) -> int:
         """Bytes of what it holds, about."""
-        return 0 if self.ticket is None else self.log.size
+        return 0 if self.handle is None else self.log.size
 
     def discard(self, reason: str) -> None:
         """It was given up."""
-        if self.ticket is not None:
-            self.ticket.discard(reason)
+        if self.handle is not None:
+            self.handle.discard(reason)
 
     # Steps
 

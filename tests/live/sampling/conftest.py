@@ -4,7 +4,7 @@ import pytest
 
 from hand_clock import Clock
 from ragaliq import Passage, Sampling
-from ragaliq.live.run import OpenRun
+from ragaliq.live.run import RunHandle
 from ragaliq.live.sampler import Sampler
 from ragaliq.live.stats import RunCounters
 from ragaliq.telemetry.content import ContentPolicy
@@ -46,7 +46,7 @@ class Traffic:
         if decision is None:
             self.monitor.counters.sampled_out()
             return False
-        run = OpenRun(self.monitor, run_id, decision, pipeline=pipeline)
+        run = RunHandle(self.monitor, run_id, decision, pipeline=pipeline)
         return run.submit(ended_run("q", passages, "r", **facts), target=target)
 
     def feedback(self, name, *, value):

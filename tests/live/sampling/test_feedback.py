@@ -38,9 +38,9 @@ def test_a_run_nothing_chose_is_evaluated_when_its_user_complains(monitor_of, ca
 
 def test_what_ends_after_the_close_is_held_no_more(monitor_of, case):
     monitor = monitor_of(sampling=Sampling(rate=0.0, rules=[OnFeedback()]))
-    ticket = monitor.begin("late")
+    handle = monitor.begin("late")
     monitor.close()
-    assert not ticket.submit(case)
+    assert not handle.submit(case)
     assert not monitor.feedback("late", value=False)
     assert monitor.stats().outcomes == {"sampled_out": 1}
 

@@ -38,13 +38,13 @@ def test_what_the_parent_holds_is_the_parents(monitor_of, case):
         sampling=Sampling(rate=0.0, rules=[OnFeedback()], max_per_minute=2), judge="local"
     )
     monitor.submit(case, run_id="a")
-    ticket = monitor.begin("b")
+    handle = monitor.begin("b")
     with held_by_another_thread(monitor.queue, monitor.sampler, monitor.counters):
         child = os.fork()
         if child == 0:
             code = 1
             try:
-                ticket.submit(case)  # the parent's: harmless
+                handle.submit(case)  # the parent's: harmless
                 mine = monitor.stats()
                 monitor.submit(case, run_id="c")
                 taken = monitor.feedback("a", value=False), monitor.feedback("c", value=False)

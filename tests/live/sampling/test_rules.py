@@ -140,9 +140,9 @@ def test_the_highest_chance_that_speaks_for_a_run_is_its_inclusion_probability(k
 
 def test_runs_no_rule_can_reach_are_not_even_followed(monitor_of):
     monitor = monitor_of(sampling=Sampling(rate=0.1, rules=[OnTag("x", probability=0.5)]))
-    tickets = {key: monitor.begin(key) for key in map(str, range(100))}
-    assert {key for key, ticket in tickets.items() if ticket} == {
-        key for key in tickets if position(key) < 0.5
+    handles = {key: monitor.begin(key) for key in map(str, range(100))}
+    assert {key for key, handle in handles.items() if handle} == {
+        key for key in handles if position(key) < 0.5
     }
 
 

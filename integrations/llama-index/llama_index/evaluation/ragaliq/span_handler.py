@@ -96,7 +96,7 @@ from ragaliq.capture import (
 )
 
 if TYPE_CHECKING:
-    from ragaliq import Monitor, OpenRun
+    from ragaliq import Monitor, RunHandle
     from ragaliq.capture import RecordedRun
 
 __all__ = ["RagaliqSpanHandler", "openinference_target"]
@@ -165,7 +165,7 @@ class _Run:
     """
 
     key: Hashable
-    ticket: OpenRun | RecordedRun
+    handle: RunHandle | RecordedRun
     is_workflow: bool  # or an agent's
     log: RunLog
     started: float = field(default_factory=time.monotonic)
@@ -206,7 +206,7 @@ class _Run:
 
     def discard(self, reason: str) -> None:
         """End it without a case; called by the registry."""
-        self.ticket.discard(reason)
+        self.handle.discard(reason)
 
     @property
     def has_synthesizer(self) -> bool:
@@ -602,10 +602,10 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         """A run that is framed by hand begins; never raises."""
         key = f"frame-{uuid4()}"
         try:
-            ticket = None if is_suppressed() else self._begin(key, pipeline)
-            if ticket is None:
+            handle = None if is_suppressed() else self._begin(key, pipeline)
+            if handle is None:
                 return None
-            run = _Run(key, ticket, False, RunLog(key, {key: None}))  # noqa: FBT003 - no workflow
+            run = _Run(key, handle, False, RunLog(key, {key: None}))  # noqa: FBT003 - no workflow
             self._runs.open(run)
             asked = None if question is None else READER.question(question)
             run.log.question = run.log.question if asked is None else asked
@@ -626,7 +626,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         except Exception as failure:  # noqa: BLE001 - as above
             self._fail(failure, run)
 
-    def _begin(self, span_id: str, pipeline: str = "") -> OpenRun | RecordedRun | None:
+    def _begin(self, span_id: str, pipeline: str = "") -> RunHandle | RecordedRun | None:
         """Announce a run; None where it is not evaluated."""
         name = pipeline or self.pipeline
         return self.monitor.begin(span_id, pipeline=name, framework="llama_index")
@@ -724,16 +724,16 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
             return
         if part not in _ROOTS or (self._covers is not None and not self._covers(tags)):
             return
-        ticket = None
+        handle = None
         callers = (BaseEvaluator, BaseIndex) if part is _Part.SYNTHESIZE else BaseEvaluator
         if not _is_called_by(callers):
-            ticket = self._begin(span_id)
-        if ticket is None:
+            handle = self._begin(span_id)
+        if handle is None:
             # Remembered, or the engines below would be taken for roots.
             self._ignore(span_id)
             return
         log = RunLog(span_id, {span_id: None})
-        run = _Run(span_id, ticket, part is _Part.WORKFLOW, log)
+        run = _Run(span_id, handle, part is _Part.WORKFLOW, log)
         run.is_query = span_id[:-_UUID_LENGTH].endswith("query")
         self._runs.open(run)
         if self._extract is not None:
@@ -763,11 +763,11 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
             return
         messages = prompt_of(bound_args)
         searches = searches_shown(messages)
-        ticket = self._begin(span_id)
-        if ticket is None or not searches:
+        handle = self._begin(span_id)
+        if handle is None or not searches:
             self._ignore(span_id)
-            if ticket is not None:
-                ticket.discard("not_rag")
+            if handle is not None:
+                handle.discard("not_rag")
                 self._complaints.once(
                     "lone call",
                     "a model is called by plain code, and is shown nothing that a retriever found "
@@ -776,7 +776,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
                 )
             return
         log = RunLog(span_id, {span_id: None})
-        run = _Run(span_id, ticket, False, log, is_call=True)  # noqa: FBT003 - no workflow
+        run = _Run(span_id, handle, False, log, is_call=True)  # noqa: FBT003 - no workflow
         self._runs.open(run)
         for search in searches:
             log.found_before(search.query, search.passages)
@@ -925,15 +925,15 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
             return
         log.blocks = run.reply_blocks if log.answer.text == run.reply else None
         self._explained.note(log.id, log)
-        run.ticket.submit(log, target=run.target, session_id=run.session_id)
+        run.handle.submit(log, target=run.target, session_id=run.session_id)
 
     def _discard(self, run: _Run, reason: str) -> None:
         if self._runs.close(run):
             self._explained.note(str(run.key), reason)
             if reason == _WITHDRAWN:
-                run.ticket.withdraw()
+                run.handle.withdraw()
             else:
-                run.ticket.discard(reason)
+                run.handle.discard(reason)
 
     def _fail(self, error: Exception, run: _Run | None = None) -> None:
         """Count a mistake of ours and give its run up.
