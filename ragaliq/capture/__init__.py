@@ -45,19 +45,19 @@ from ragaliq.capture.texts import (
     without_answers,
 )
 from ragaliq.core.checks import takes_only
-from ragaliq.core.complaints import Complaints
 from ragaliq.core.interrupts import is_from_signal
+from ragaliq.core.log_once import LogOnce
 
 __all__ = [
     "ANSWER_KEYS",
     "CONTEXT_KEYS",
-    "Complaints",
     "Conversations",
     "Explanation",
     "Explanations",
     "Extract",
     "Found",
     "FramedRun",
+    "LogOnce",
     "Message",
     "Reader",
     "RecordedRun",

@@ -11,7 +11,7 @@ from typing import Any
 
 from ragaliq.capture.run import RunLog
 from ragaliq.capture.texts import Found, Reader
-from ragaliq.core.complaints import Complaints
+from ragaliq.core.log_once import LogOnce
 from ragaliq.errors import ConfigurationError
 
 Extract = Callable[[Any, Any], Mapping[str, Any] | None]
@@ -42,7 +42,7 @@ def extract_parts(
     *,
     log: RunLog,
     reader: Reader,
-    complaints: Complaints,
+    log_once: LogOnce,
 ) -> bool:
     """Note what the application's function says of a run; False, and a complaint, if it failed."""
     try:
@@ -55,10 +55,10 @@ def extract_parts(
                 log.passages, log.replaces = None, True
             name_part(log, what, value, reader=reader)
     except _UnreadableError as error:
-        complaints.once("extract", f"extract failed: {error}; further ones are counted")
+        log_once.warning("extract", f"extract failed: {error}; further ones are counted")
         return False
     except Exception as error:  # noqa: BLE001 - the application's own code may do anything
-        complaints.add("extract failed", error, in_application=True)
+        log_once.failure("extract failed", error, in_application=True)
         return False
     return True
 

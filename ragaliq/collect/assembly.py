@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from ragaliq.capture import RunRegistry
 from ragaliq.collect.requests import RawSpan
 from ragaliq.core.checks import require_positive
-from ragaliq.core.complaints import Complaints
+from ragaliq.core.log_once import LogOnce
 from ragaliq.core.run import SpanTarget
 from ragaliq.live.monitor import Monitor
 from ragaliq.live.run import PendingResult, RunHandle
@@ -88,7 +88,7 @@ class Assembly:
         self._grace, self._quiet = grace, quiet
         self._max_spans, self._max_bytes = max_spans, max_bytes
         self._on_settled = on_settled or (lambda _: None)
-        self._complaints = Complaints(logger)
+        self._log_once = LogOnce(logger)
         self._size = 0
         self._traces: RunRegistry[_Trace] = RunRegistry(
             max_runs=max_traces, max_bytes=max_bytes, max_age=max_age, clock=clock
@@ -222,7 +222,7 @@ class Assembly:
                     settling.wait_for(run)
                     end_traced(run, case)
         except Exception as error:  # noqa: BLE001 - spans are anybody's
-            self._complaints.add("a trace could not be read", error)
+            self._log_once.failure("a trace could not be read", error)
         settling.done()
 
 

@@ -21,13 +21,13 @@ from queue import SimpleQueue
 from typing import Any, ParamSpec, TypeVar
 
 from ragaliq._private import patched_by
-from ragaliq.core.complaints import Complaints
+from ragaliq.core.log_once import LogOnce
 from ragaliq.core.process import watch_forks
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_COMPLAINTS = Complaints(logging.getLogger(__name__))
+_LOG_ONCE = LogOnce(logging.getLogger(__name__))
 
 # Seconds of one wait. Ctrl-C that comes between Python's check for signals and the wait is seen
 # when the wait ends.
@@ -74,7 +74,7 @@ class _DaemonThread:
             RuntimeError: No thread can be started, or gevent or eventlet has patched `threading`.
         """
         if (patched := patched_by()) is not None:
-            _COMPLAINTS.once(
+            _LOG_ONCE.warning(
                 patched,
                 f"{patched} has patched threading, and ragaliq needs real threads: nothing is "
                 "evaluated in this process, and runs are counted as incomplete_run. Serve with "

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from ragaliq.core.complaints import Complaints
 from ragaliq.core.concurrency import is_being_cancelled, run_all
+from ragaliq.core.log_once import LogOnce
 from ragaliq.core.results import EvaluationResult, JudgeUsage, Status
 from ragaliq.core.spending import spending
 from ragaliq.core.suppression import suppress
@@ -29,7 +29,7 @@ from ragaliq.evaluators.evaluator import Evaluator
 from ragaliq.evaluators.metrics import ClaimEvaluator
 from ragaliq.judges.base import LLMJudge, identity_of
 
-_COMPLAINTS = Complaints(logging.getLogger(__name__))
+_LOG_ONCE = LogOnce(logging.getLogger(__name__))
 
 RAISED = "the judge raised"
 """Begins the error of a judge that raised anything but a `JudgeError`; that is logged here."""
@@ -129,7 +129,7 @@ async def _measured(
             # the type is passed on, and where it was raised is logged.
             error_type = type(error).__name__
             what = f"{evaluator.name}: the judge {identity_of(judge).name} raised"
-            _COMPLAINTS.add(what, error, in_application=True)
+            _LOG_ONCE.failure(what, error, in_application=True)
             raised = JudgeAPIError(f"{RAISED} {error_type}")
             failed = evaluator.failure_result(raised, judge, usage=spent.usage)
             result = failed.model_copy(update={"error_type": error_type})

@@ -8,8 +8,8 @@ from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ragaliq.core.complaints import Complaints
 from ragaliq.core.concurrency import run_all
+from ragaliq.core.log_once import LogOnce
 from ragaliq.core.policy import UNSCORED, ScoringPolicy
 from ragaliq.core.results import ClaimDetail, EvaluationResult, JudgeUsage, Status
 from ragaliq.core.spending import paid, spending
@@ -33,7 +33,7 @@ _NO_QUESTION = "Not scored: the question is blank."
 _EMPTY_ANSWER = "The answer is empty."
 _STRATEGIES = ("batched", "per_claim", "single_pass")
 
-_COMPLAINTS = Complaints(logging.getLogger(__name__))
+_LOG_ONCE = LogOnce(logging.getLogger(__name__))
 
 
 class Measured(NamedTuple):
@@ -504,7 +504,7 @@ class RelevanceEvaluator(Evaluator):
         # A MagicMock(spec=LLMJudge) answers any attribute with another mock.
         if isinstance(usual, tuple) and self.name not in usual:
             name = identity_of(judge).name
-            _COMPLAINTS.once(
+            _LOG_ONCE.warning(
                 name,
                 f"judge {name!r} is weak at {self.name}, which is therefore not one of its default "
                 "metrics: use an LLM judge for it",

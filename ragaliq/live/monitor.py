@@ -27,9 +27,9 @@ from uuid import UUID, uuid4
 
 from ragaliq.capture import RunLog
 from ragaliq.core.checks import require_choice, require_positive, takes_only
-from ragaliq.core.complaints import Complaints
 from ragaliq.core.concurrency import is_being_cancelled
 from ragaliq.core.interrupts import is_from_signal
+from ragaliq.core.log_once import LogOnce
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import Evaluation, EvaluationResult
 from ragaliq.core.run import RunInfo, SpanTarget
@@ -73,7 +73,7 @@ from ragaliq.telemetry.providers import providers_in_use
 
 logger = logging.getLogger(__name__)
 
-_COMPLAINTS = Complaints(logger)
+_LOG_ONCE = LogOnce(logger)
 
 _DEFAULT_TIMEOUT = 30.0
 _REQUESTED = Choice(reason="requested")
@@ -276,7 +276,7 @@ class Monitor:
         self.max_queue, self.max_queue_bytes = max_queue, max_queue_bytes
         self.exit_timeout = exit_timeout
         self._inline_timeout = inline_timeout if mode == "inline" else None
-        self._complaints = Complaints(logger)
+        self._log_once = LogOnce(logger)
         self._holding: weakref.WeakSet[HoldsRuns] = weakref.WeakSet()
         self._uses: list[Part] = []
         content = ContentPolicy.resolve(capture_content=capture_content, redact=redact)
@@ -402,7 +402,7 @@ class Monitor:
         self._keeps_turns = any(evaluator.policy.history_turns for evaluator in self.metrics)
         self._reporter = on_result and share(
             ("on_result", described_as(on_result), on_result_timeout),
-            lambda: Reporter(on_result, on_result_timeout, self._complaints),
+            lambda: Reporter(on_result, on_result_timeout, self._log_once),
             close=lambda value, _: value.stop(),
         )
         self._sample(sampling, sample_rate, settings)
@@ -828,7 +828,7 @@ class Monitor:
                 run.end("shutdown")
                 raise
             # A judge may even raise SystemExit, which would end the worker's loop.
-            self._complaints.add("a run could not be evaluated", error)
+            self._log_once.failure("a run could not be evaluated", error)
             run.end("incomplete_run", "internal_error")
             self._say_if_none_scored(run.counters)
         if evaluation is not None:
@@ -884,7 +884,7 @@ class Monitor:
                 case, info, metrics, partial(self._publish_failed, run.counters)
             )
         except JobRefusedError as error:
-            self._complaints.add(f"a run cannot be enqueued ({error.reason})", error)
+            self._log_once.failure(f"a run cannot be enqueued ({error.reason})", error)
             run.end("incomplete_run", error.reason)
         else:
             run.end("enqueued")
@@ -896,7 +896,7 @@ class Monitor:
     def _say_if_none_scored(self, counters: RunCounters) -> None:
         found = counters.none_scored()
         if found:
-            self._complaints.once(
+            self._log_once.warning(
                 "none scored",
                 f"of the first runs none was scored ({found}): monitor.stats() says why, and the "
                 "handler's explain(run_id) what was found of a run",
@@ -908,7 +908,7 @@ class Monitor:
             if result.status.is_unanswered and not is_logged:
                 kind = result.error_type or result.status.value
                 # Its message may be that of the user's own judge, and quote anything.
-                self._complaints.once(
+                self._log_once.warning(
                     kind,
                     f"the judge gave no answer: {kind}; further ones are counted, not logged; the "
                     "result's `error` says more, and `ragaliq doctor` tries the judge",
@@ -1005,7 +1005,7 @@ class Monitor:
 def _say_what_it_costs(judge: LLMJudge) -> None:
     if judge.costs_money is True:  # a mock answers any attribute with another
         name = f"{judge.name} ({judge.model})" if judge.model else judge.name
-        _COMPLAINTS.once(
+        _LOG_ONCE.warning(
             name,
             f"every run is judged by {name}, which is paid by the call, and no budget is set: "
             "give sample_rate= or budget=Budget(usd_per_day=...)",

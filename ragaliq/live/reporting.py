@@ -9,8 +9,8 @@ import time
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 
-from ragaliq.core.complaints import Complaints
 from ragaliq.core.concurrency import is_being_cancelled
+from ragaliq.core.log_once import LogOnce
 from ragaliq.core.results import Evaluation
 from ragaliq.core.suppression import suppress
 from ragaliq.core.sync import LoopThread, WorkThread
@@ -34,11 +34,11 @@ class Reporter:
     Args:
         on_result: The function.
         timeout: Seconds a call may take.
-        complaints: Logs what goes wrong.
+        log_once: Logs what goes wrong.
     """
 
-    def __init__(self, on_result: ResultCallback, timeout: float, complaints: Complaints) -> None:
-        self._on_result, self._timeout, self._complaints = on_result, timeout, complaints
+    def __init__(self, on_result: ResultCallback, timeout: float, log_once: LogOnce) -> None:
+        self._on_result, self._timeout, self._log_once = on_result, timeout, log_once
         self._calls = WorkThread("ragaliq-on-result")
         self._coroutines = LoopThread("ragaliq-on-result-loop")
         self._blocked_since: float | None = None
@@ -76,10 +76,10 @@ class Reporter:
                 raise
             if limit is not None and limit.expired():
                 counters.callback_timeouts += 1
-                self._complaints.add(f"on_result took longer than {self._timeout:g} s", error)
+                self._log_once.failure(f"on_result took longer than {self._timeout:g} s", error)
             else:
                 counters.callback_errors += 1
-                self._complaints.add("on_result raised", error, in_application=True)
+                self._log_once.failure("on_result raised", error, in_application=True)
 
     def stop(self) -> None:
         """End the threads; a function that blocks one is left behind."""

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Literal
 
 from ragaliq._private import is_loop_running
 from ragaliq.capture import RunLog
-from ragaliq.core.complaints import Complaints
 from ragaliq.core.interrupts import is_from_signal
+from ragaliq.core.log_once import LogOnce
 from ragaliq.core.results import Evaluation
 from ragaliq.core.run import RunInfo, SpanTarget
 from ragaliq.core.test_case import RAGTestCase
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_COMPLAINTS = Complaints(logger)
+_LOG_ONCE = LogOnce(logger)
 
 Framework = Literal["", "langchain", "llama_index"]
 Answered = RAGTestCase | RunLog
@@ -133,7 +133,7 @@ class RunHandle:
             return False
         if not isinstance(case, _ANSWERED):
             kind = type(case).__name__
-            _COMPLAINTS.once(
+            _LOG_ONCE.warning(
                 kind,
                 f"a run is not evaluated: submit takes a RAGTestCase or a RunLog, not {kind}; "
                 "further ones are counted internal_error, not logged",

@@ -23,7 +23,7 @@ from uuid import UUID
 
 from opentelemetry import context, trace
 
-from ragaliq.core.complaints import Complaints
+from ragaliq.core.log_once import LogOnce
 from ragaliq.core.suppression import suppress
 from ragaliq.errors import ConfigurationError
 from ragaliq.live.sampling import (
@@ -149,7 +149,7 @@ class Sampler:
         # to be followed. A cap, however, has to hear of every run.
         highest = max((rule.probability for rule in self._rules), default=0.0)
         self._reach = 1.0 if self._rules and self._max_per_minute else highest
-        self._complaints = Complaints(logger)
+        self._log_once = LogOnce(logger)
         self.restart()
 
     def restart(self) -> None:
@@ -309,7 +309,7 @@ class Sampler:
     def _rule_failed(self, error: Exception) -> None:
         with self._lock:
             self._counts["rule_errors"] += 1
-        self._complaints.add("a sampling rule raised", error, in_application=True)
+        self._log_once.failure("a sampling rule raised", error, in_application=True)
 
     def _look_for_scores(self, run: FinishedRun) -> None:
         """Warn once of a retriever that gives no scores; a single one is enough not to."""
@@ -318,7 +318,7 @@ class Sampler:
         # Without the lock: that two threads may count as one does no harm.
         self._unscored = -math.inf if run.scores else self._unscored + 1
         if self._unscored >= _ENOUGH:
-            self._complaints.once(
+            self._log_once.warning(
                 "no scores",
                 f"OnLowScore has seen {_ENOUGH} runs and no scores: their passages carry none, so "
                 "it chooses nothing; put `score` or `relevance_score` into the documents' metadata",

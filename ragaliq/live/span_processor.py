@@ -183,7 +183,7 @@ class RagaliqSpanProcessor(SpanProcessor):
         try:
             self._started(span, parent_context)
         except Exception as error:  # noqa: BLE001 - the application's request must not notice
-            self._complain(error)
+            self._log_failure(error)
 
     def on_end(self, span: ReadableSpan) -> None:
         """Copy a span that has ended, if it belongs to a run that is scored; never raises."""
@@ -192,9 +192,9 @@ class RagaliqSpanProcessor(SpanProcessor):
         try:
             self._ended(span)
         except Exception as error:  # noqa: BLE001 - as above
-            self._complain(error)
+            self._log_failure(error)
 
-    def _complain(self, error: Exception) -> None:
+    def _log_failure(self, error: Exception) -> None:
         self.errors += 1
         if self.errors == 1:
             logger.warning(

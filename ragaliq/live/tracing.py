@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 from ragaliq.capture import Found, RunLog
-from ragaliq.core.complaints import Complaints
+from ragaliq.core.log_once import LogOnce
 from ragaliq.core.passages import Passage
 from ragaliq.core.test_case import ContextChunk
 from ragaliq.errors import ConfigurationError
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 logger = logging.getLogger(__name__)
-_COMPLAINTS = Complaints(logger)
+_LOG_ONCE = LogOnce(logger)
 
 F = TypeVar("F", bound=Callable[..., Any])
 Retrieved = str | ContextChunk | Passage
@@ -46,7 +46,7 @@ def add_context(*chunks: Retrieved) -> None:
             found.append(Passage(chunk) if isinstance(chunk, str) else chunk)
         else:  # the run is worth more than a chunk of a wrong kind
             kind = type(chunk).__name__
-            _COMPLAINTS.once(
+            _LOG_ONCE.warning(
                 kind,
                 f"add_context: a {kind} is ignored; give its text, or a ContextChunk(text=...)",
             )

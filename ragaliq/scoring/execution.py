@@ -28,8 +28,8 @@ from typing import Any, Literal, get_args
 from weakref import WeakKeyDictionary
 
 from ragaliq._version import __version__
-from ragaliq.core.complaints import Complaints
 from ragaliq.core.concurrency import pause_before_retry
+from ragaliq.core.log_once import LogOnce
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import ClaimDetail, EvaluationResult
 from ragaliq.core.sync import WorkThread
@@ -160,7 +160,7 @@ class InProcess:
         self._starting = asyncio.Lock()
         self._starts = 0
         self._failures = 0  # deaths and failed starts since the last answer
-        self._complaints = Complaints(logger)
+        self._log_once = LogOnce(logger)
         # Of each case that was built in a process: that process, and the case's number there.
         self._built: OrderedDict[int, tuple[RAGTestCase, Child, int]] = OrderedDict()
         self.gave_up = False
@@ -272,7 +272,7 @@ class InProcess:
         await child.aclose()  # what could not be sent may be known before the process has ended
         self._child = None
         self._failures += 1
-        self._complaints.once(
+        self._log_once.warning(
             "ended",
             f"the process that judges ended (exit code {child.exit_code}) and is started again; "
             "further ends are counted in stats().restarts, not logged",

@@ -22,7 +22,7 @@ from opentelemetry.context import Context, attach, detach
 from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, StatusCode, TraceFlags
 
 from ragaliq._version import __version__
-from ragaliq.core.complaints import Complaints
+from ragaliq.core.log_once import LogOnce
 from ragaliq.core.results import ClaimDetail, EvaluationResult
 from ragaliq.core.run import RunInfo, SpanTarget
 from ragaliq.core.test_case import ChunkId, RAGTestCase
@@ -179,7 +179,7 @@ class Emitter:
         self.options = options or TelemetryOptions()
         self._tracer: tuple[trace.TracerProvider, trace.Tracer] | None = None
         self._readings: RunReadings | None = None
-        self._complaints = Complaints(logger)
+        self._log_once = LogOnce(logger)
         self.metrics = metrics_recorder(_NO_METRICS)
         with self.contained("making instruments"):
             self.metrics = metrics_recorder(self.options.meter_provider)
@@ -292,7 +292,7 @@ class Emitter:
             yield
         except Exception as error:  # noqa: BLE001 - telemetry must not stop an evaluation
             kind = type(error).__name__
-            self._complaints.once(
+            self._log_once.warning(
                 "telemetry",
                 f"telemetry failed while {what} ({kind}); further failures are not logged",
             )

@@ -15,7 +15,7 @@ from opentelemetry import metrics
 from opentelemetry.context import Context
 
 from ragaliq._version import __version__
-from ragaliq.core.complaints import Complaints
+from ragaliq.core.log_once import LogOnce
 from ragaliq.core.results import ClaimDetail, EvaluationResult
 from ragaliq.telemetry import names
 from ragaliq.telemetry.attributes import UNVERIFIED, Attributes, score
@@ -144,7 +144,7 @@ class MetricsRecorder:
             self._writers[metric.name] = getattr(made, _VERBS[metric.instrument])
         # By attribute, what stands for each value.
         self._seen: dict[str, dict[str, str]] = {}
-        self._complaints = Complaints(logger)
+        self._log_once = LogOnce(logger)
 
     def record(
         self,
@@ -172,7 +172,7 @@ class MetricsRecorder:
             self._writers[name](value, bounded, context=target)
         except Exception as error:  # noqa: BLE001 - another library's provider may do anything
             kind = type(error).__name__
-            self._complaints.once(
+            self._log_once.warning(
                 kind, f"a metric could not be recorded ({kind}); further ones are not logged"
             )
 

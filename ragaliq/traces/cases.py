@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from ragaliq.capture.run import RunLog
 from ragaliq.capture.texts import ANSWER_KEYS, Found, Message, models_words
-from ragaliq.core.complaints import Complaints
+from ragaliq.core.log_once import LogOnce
 from ragaliq.core.origin import KEPT, KEY
 from ragaliq.core.passages import Passage
 from ragaliq.core.run import RunInfo, SpanTarget
@@ -108,7 +108,7 @@ TextFetcher = Callable[[Sequence[str]], Mapping[str, str | None]]
 """Gives the texts of documents by their ids; those that it does not know may be missing."""
 
 _NO_NAMES = AttributeNames()
-_COMPLAINTS = Complaints(logger)
+_LOG_ONCE = LogOnce(logger)
 
 
 def require_text_fetcher(resolve: TextFetcher | None, name: str) -> None:
@@ -183,12 +183,12 @@ def _fetch_texts(steps: Sequence[Step], resolve: TextFetcher) -> Fetching:
     try:
         texts = resolve(list(ids))
     except Exception as error:  # noqa: BLE001 - the application's own function
-        _COMPLAINTS.add("resolve could not fetch texts", error, in_application=True)
+        _LOG_ONCE.failure("resolve could not fetch texts", error, in_application=True)
         return "failed"
     if not isinstance(texts, Mapping) or not all(
         isinstance(text, str | None) for text in texts.values()
     ):
-        _COMPLAINTS.once("", "resolve must return a dictionary of document ids to texts")
+        _LOG_ONCE.warning("", "resolve must return a dictionary of document ids to texts")
         return "failed"
     for passages in listed:
         passages[:] = [

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
 from itertools import count
 
-from ragaliq.core.complaints import Complaints
 from ragaliq.core.concurrency import pause_before_retry
+from ragaliq.core.log_once import LogOnce
 from ragaliq.core.run import RunInfo
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import ConfigurationError, JobRefusedError
@@ -40,7 +40,7 @@ class Enqueueing:
     def __init__(self, executor: JobExecutor | str) -> None:
         self._target = executor_at(executor)
         self.executor = self._target.name
-        self._complaints = Complaints(logging.getLogger(__name__))
+        self._log_once = LogOnce(logging.getLogger(__name__))
 
     async def publish(
         self,
@@ -77,7 +77,7 @@ class Enqueueing:
             try:
                 await self._target.publish(message.job_id, body)
             except Exception as error:  # noqa: BLE001 - client libraries have errors of every class
-                self._complaints.add("jobs cannot be enqueued, waiting for the broker", error)
+                self._log_once.failure("jobs cannot be enqueued, waiting for the broker", error)
                 failed(type(error).__name__)
             else:
                 return

@@ -15,7 +15,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from ragaliq.core.checks import require_positive
-from ragaliq.core.complaints import Complaints
+from ragaliq.core.log_once import LogOnce
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.errors import (
     BudgetExceeded,
@@ -143,7 +143,7 @@ class Worker:
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._at_hand: set[asyncio.Timeout] = set()
         self._is_leaving = False
-        self._complaints = Complaints(logger)
+        self._log_once = LogOnce(logger)
 
     async def fresh(self, message: Any) -> None:
         """A message that comes for the first time, or comes back on a broker with a retry queue."""
@@ -170,7 +170,7 @@ class Worker:
             yield
         except Exception as error:  # noqa: BLE001 - client libraries have errors of every class
             kind = type(error).__name__
-            self._complaints.once(kind, f"the broker did not take what became of a job: {kind}")
+            self._log_once.warning(kind, f"the broker did not take what became of a job: {kind}")
 
     async def _take(self, message: Any, *, deliveries: int) -> None:
         body = self._broker.body(message)
@@ -191,7 +191,7 @@ class Worker:
             )
             await self._broker.publish(json.dumps(letter.model_dump()).encode(), self._broker.dead)
             self._count("dead_letter", error.reason)
-            self._complaints.once(
+            self._log_once.warning(
                 error.reason,
                 f"a message became a dead letter: {error}; further ones of this reason are "
                 "counted, not logged; see `ragaliq worker dead-letters list`",
@@ -213,7 +213,7 @@ class Worker:
         except MessageRefusedError:
             raise
         except BudgetExceeded:
-            self._complaints.once(
+            self._log_once.warning(
                 "over_budget", "jobs are not judged: the budget is used up; counted only"
             )
             return "over_budget"
@@ -226,7 +226,7 @@ class Worker:
                 if self._is_leaving:
                     return "requeued"
                 raise MessageRefusedError("too_slow") from None
-            self._complaints.once(
+            self._log_once.warning(
                 "internal_error", f"a job could not be evaluated: {type(error).__name__}"
             )
             raise MessageRefusedError("internal_error") from None

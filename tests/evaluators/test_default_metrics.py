@@ -90,7 +90,7 @@ async def test_runs_that_are_enqueued_without_metrics_get_the_workers(tmp_path, 
 
 @pytest.fixture
 def warnings_seen(caplog, monkeypatch):
-    monkeypatch.setattr(metrics, "_COMPLAINTS", metrics.Complaints(metrics.logging.getLogger("r")))
+    monkeypatch.setattr(metrics, "_LOG_ONCE", metrics.LogOnce(metrics.logging.getLogger("r")))
     return lambda: [record.getMessage() for record in caplog.records]
 
 

@@ -106,11 +106,9 @@ def raises(ids):
     ],
 )
 def test_a_function_that_fails_has_a_reason_of_its_own(resolve, logged, caplog, monkeypatch):
-    from ragaliq.core.complaints import Complaints
+    from ragaliq.core.log_once import LogOnce
 
-    monkeypatch.setattr(
-        "ragaliq.traces.cases._COMPLAINTS", Complaints(logging.getLogger("ragaliq"))
-    )
+    monkeypatch.setattr("ragaliq.traces.cases._LOG_ONCE", LogOnce(logging.getLogger("ragaliq")))
     (found,) = cases_of_trace([chain(), named_by_genai("d0", "d1")], resolve=resolve)
     assert found.reason == "texts_not_fetched"
     assert logged in caplog.text

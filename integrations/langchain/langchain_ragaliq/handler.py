@@ -29,11 +29,11 @@ from langchain_ragaliq.reading import READER
 from langchain_ragaliq.run import Run, is_interrupt, is_stopped
 from ragaliq import ConfigurationError, GuardRejected, Monitor, RunHandle, is_suppressed
 from ragaliq.capture import (
-    Complaints,
     Explanation,
     Explanations,
     Extract,
     FramedRun,
+    LogOnce,
     Message,
     RecordedRun,
     RunRegistry,
@@ -53,7 +53,7 @@ logger = logging.getLogger("ragaliq.langchain")
 E = TypeVar("E", bound=Callable[..., None])
 F = TypeVar("F", bound=Callable[..., Any])
 
-_COMPLAINTS = Complaints(logger)
+_LOG_ONCE = LogOnce(logger)
 _MOST_SEARCHES = 1_000
 # What the classes of LangChain's own evaluators end in; their answers are grades.
 _EVALUATORS = "EvalChain"
@@ -116,7 +116,7 @@ def _contained(event: E) -> E:
         try:
             event(self, *args, **kwargs)
         except Exception as error:  # noqa: BLE001 - the application's request must not notice
-            self._complain(error)
+            self._log_failure(error)
 
     return cast("E", handle)
 
@@ -278,7 +278,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
             )
             return self._registry.runs.get(run_id.int)
         except Exception as error:  # noqa: BLE001 - the application's request must not notice
-            self._complain(error)
+            self._log_failure(error)
             return None
 
     def frame_ended(self, root: Run, answer: Any, error: BaseException | None) -> None:
@@ -292,9 +292,9 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
                     outputs = root.reply or None
                 self._root_ended(root, outputs, None, is_stream=False)
         except Exception as failure:  # noqa: BLE001 - as above
-            self._complain(failure)
+            self._log_failure(failure)
 
-    def _complain(self, error: Exception) -> None:
+    def _log_failure(self, error: Exception) -> None:
         """Count an error, and log the first; its message may quote the application's text."""
         if "errors" not in vars(self):
             return  # the attached handler was switched off meanwhile
@@ -390,7 +390,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
             self._owners.pop(run_id.int, None)
             self._registry.ignore(run_id.int)
             handle.discard("not_rag")
-            _COMPLAINTS.once(
+            _LOG_ONCE.warning(
                 "lone call",
                 "a model is called outside a chain, and is shown nothing that a retriever found in "
                 "the same task or thread: such calls are counted not_rag. To have them scored, "
@@ -484,7 +484,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
             elif root.handle is not None:
                 root.step_started(run_id.int, inputs, run_type, tags)
         except Exception as error:  # noqa: BLE001 - the application's request must not notice
-            self._complain(error)
+            self._log_failure(error)
 
     def on_chain_end(
         self,
@@ -508,7 +508,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
                     root.took(run, kwargs["inputs"])
                 root.step_ended(run, outputs)
         except Exception as error:  # noqa: BLE001 - as above
-            self._complain(error)
+            self._log_failure(error)
 
     def on_chat_model_start(
         self,
@@ -528,7 +528,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
             elif root is None and parent_run_id is None and _run_in_force() is None:
                 self._lone_call_started(run_id, _read(messages, kwargs))
         except Exception as error:  # noqa: BLE001 - as above
-            self._complain(error)
+            self._log_failure(error)
 
     @_contained
     def on_llm_start(
@@ -557,7 +557,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
                 if root.key == run_id.int:
                     self._root_ended(root, root.message or root.reply, None, is_stream=False)
         except Exception as error:  # noqa: BLE001 - as above
-            self._complain(error)
+            self._log_failure(error)
 
     def on_retriever_start(
         self,
@@ -583,7 +583,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
                 root.retrievers.add(run_id.int)  # models below it write queries, not answers
                 root.log.retrieving(run_id.int, query)
         except Exception as error:  # noqa: BLE001 - as above
-            self._complain(error)
+            self._log_failure(error)
 
     def on_retriever_end(
         self, documents: Sequence[Document], *, run_id: UUID, **kwargs: Any
@@ -596,7 +596,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
             elif root is None and (search := self._searches.pop(run_id.int, None)) is not None:
                 search.passages = READER.document_list(documents) or ()
         except Exception as error:  # noqa: BLE001 - as above
-            self._complain(error)
+            self._log_failure(error)
 
     @_contained
     def on_tool_start(

@@ -12,9 +12,9 @@ from langchain_ragaliq.reading import READER
 from ragaliq import ConfigurationError, Passage
 from ragaliq.capture import (
     ANSWER_KEYS,
-    Complaints,
     Extract,
     Found,
+    LogOnce,
     RunLog,
     extract_parts,
     named,
@@ -56,7 +56,7 @@ class Overrides:
                 raise ConfigurationError(f"{name}_key must be the name of a key, got {key!r}")
         self.extract = extract
         self.answer_keys = STATE_ANSWER_KEYS | ({answer_key} if answer_key else frozenset())
-        self._complaints = Complaints(logger)
+        self._log_once = LogOnce(logger)
 
     def question(self, inputs: Any) -> Found | None:
         """The question under the key the application named."""
@@ -70,7 +70,7 @@ class Overrides:
         passages = READER.listed(held)
         if passages is None and held is not None:
             key = self._keys["context"]
-            self._complaints.once("context_key", f"context_key {key!r}: {unreadable(held)}")
+            self._log_once.warning("context_key", f"context_key {key!r}: {unreadable(held)}")
         return passages
 
     def apply(self, log: RunLog, inputs: Any, outputs: Any, fresh: Any) -> bool:
@@ -80,7 +80,7 @@ class Overrides:
         is looked up in `fresh`, the outputs without answers of earlier turns.
         """
         if self.extract is not None and not extract_parts(
-            self.extract, inputs, outputs, log=log, reader=READER, complaints=self._complaints
+            self.extract, inputs, outputs, log=log, reader=READER, log_once=self._log_once
         ):
             return False
         if not log.answer.text:

@@ -142,7 +142,7 @@ class BudgetLedger:
     ) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._has_complained = False
+        self._has_logged = False
         self._limits = {name: _whole(name, limit) for name, limit in budget.limits().items()}
         self._windows = {
             name: BudgetWindow(
@@ -201,7 +201,7 @@ class BudgetLedger:
                         window.learn(here)
                 else:
                     # A limit that cannot be checked must not be passed over in silence.
-                    self._complain(name, window)
+                    self._log_failure(name, window)
                     here = window.expected if window.has_known else window.limit
                     everywhere = window.expected if window.has_known else self._limits[name]
                 window.spend(here, now)
@@ -213,9 +213,9 @@ class BudgetLedger:
                     at = reserved.at if everywhere < 0 else now
                 self._shared.change(number, everywhere, at=at)
 
-    def _complain(self, name: str, window: BudgetWindow) -> None:
-        if not self._has_complained:
-            self._has_complained = True
+    def _log_failure(self, name: str, window: BudgetWindow) -> None:
+        if not self._has_logged:
+            self._has_logged = True
             logger.warning(
                 "the price of the judge's model is not known: %s",
                 "runs without a price are charged like the dearest recent one"

@@ -76,12 +76,12 @@ from ragaliq import (
     span_target,
 )
 from ragaliq.capture import (
-    Complaints,
     Explanation,
     Explanations,
     Extract,
     Found,
     FramedRun,
+    LogOnce,
     RunLog,
     RunRegistry,
     Search,
@@ -396,7 +396,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         _runs: RunRegistry[_Run]
         _explained: Explanations
         _extract: Extract | None
-        _complaints: Complaints
+        _log_once: LogOnce
         _covers: Callable[[Mapping[str, Any]], bool] | None
         _awaited: WeakValueDictionary[int, _Run]
         _ignored: dict[str, None]
@@ -429,7 +429,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
             _runs=RunRegistry(max_runs=max_runs, max_age=max_age, sweep_later=monitor.sweep_later),
             _explained=Explanations(logger),
             _extract=extract,
-            _complaints=Complaints(logger),
+            _log_once=LogOnce(logger),
             _covers=covers,
             # Chat streams by their ids; the runs hold the streams, so that the ids stay theirs.
             _awaited=WeakValueDictionary(),
@@ -768,7 +768,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
             self._ignore(span_id)
             if handle is not None:
                 handle.discard("not_rag")
-                self._complaints.once(
+                self._log_once.warning(
                     "lone call",
                     "a model is called by plain code, and is shown nothing that a retriever found "
                     "in the same task or thread: such calls are counted not_rag. To have them "
@@ -912,7 +912,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
                 run.outputs,
                 log=log,
                 reader=READER,
-                complaints=self._complaints,
+                log_once=self._log_once,
             )
         except BaseException:
             # Something from outside, such as Ctrl-C: the run ends with it.
@@ -941,7 +941,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         LlamaIndex drops whatever a handler raises without a word.
         """
         vars(self)["errors"] += 1
-        self._complaints.add("a run could not be captured", error, in_application=True)
+        self._log_once.failure("a run could not be captured", error, in_application=True)
         if run is not None:
             self._discard(run, "internal_error")
 
