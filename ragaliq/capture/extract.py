@@ -55,7 +55,7 @@ def extract_parts(
                 log.passages, log.replaces = None, True
             name_part(log, what, value, reader=reader)
     except _UnreadableError as error:
-        log_once.warning("extract", f"extract failed: {error}; further ones are counted")
+        log_once.message("extract", f"extract failed: {error}; further ones are counted")
         return False
     except Exception as error:  # noqa: BLE001 - the application's own code may do anything
         log_once.failure("extract failed", error, in_application=True)

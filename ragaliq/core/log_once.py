@@ -31,9 +31,9 @@ class LogOnce:
             while trace.tb_next is not None:
                 trace = trace.tb_next
             kind += f" ({Path(trace.tb_frame.f_code.co_filename).name}, line {trace.tb_lineno})"
-        self.warning(kind, f"{what}: {kind}; further ones are counted, not logged", key=what)
+        self.message(kind, f"{what}: {kind}; further ones are counted, not logged", key=what)
 
-    def warning(self, kind: str, message: str, *, key: str = "") -> None:
+    def message(self, kind: str, message: str, *, key: str = "") -> None:
         """Log a message unless one of its kind was logged before."""
         if (key, kind) not in self._logged:
             self._logged.add((key, kind))

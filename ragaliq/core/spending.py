@@ -1,4 +1,4 @@
-"""Calls of the judge: each waits for its turn where there is a rate limit, and is counted.
+"""Calls of the judge: each waits for a permit where there is a rate limit, and is counted.
 
 Calls run side by side and in tasks of their own; one that succeeded before another failed, or
 before the time was up, is paid for all the same. So calls are counted where they are made.
@@ -25,42 +25,42 @@ class _Reply(Protocol):
 R = TypeVar("R", bound=_Reply)
 
 
-class LimitTurn(NamedTuple):
-    """One call's turn: the tokens counted for it, and when, in seconds of a monotonic clock."""
+class Permit(NamedTuple):
+    """Permit for one judge call: the tokens reserved for it, and when (monotonic seconds)."""
 
     tokens: int
     at: float
 
 
-class _Turns(Protocol):
-    async def take(self, guess: int) -> LimitTurn: ...
-    def used(self, turn: LimitTurn, usage: JudgeUsage) -> None: ...
+class _RateLimiter(Protocol):
+    async def take(self, guess: int) -> Permit: ...
+    def settle(self, permit: Permit, usage: JudgeUsage) -> None: ...
 
 
 @dataclass
-class Pace:
-    """What the judge calls of one run keep to.
+class RunPermits:
+    """Permits for the judge calls of one run.
 
     Attributes:
-        turns: The rate limits.
-        guess: The tokens to expect of a call while nothing is known of others.
+        limiter: Grants them.
+        guess: The tokens to expect of a call before any other call was counted.
     """
 
-    turns: _Turns
+    limiter: _RateLimiter
     guess: int
     _waiting: int = 0
     _has_given_up: bool = False
 
     @property
     def is_held_up(self) -> bool:
-        """Whether a call waits for its turn, or did so when it was given up."""
+        """True while a call waits for its permit, or if it was cancelled while it waited."""
         return self._has_given_up or self._waiting > 0
 
-    async def turn(self) -> LimitTurn:
-        """Wait until a call may be made."""
+    async def acquire(self) -> Permit:
+        """Wait until the limiter permits a call."""
         self._waiting += 1
         try:
-            return await self.turns.take(self.guess)
+            return await self.limiter.take(self.guess)
         except asyncio.CancelledError:
             self._has_given_up = True
             raise
@@ -70,21 +70,21 @@ class Pace:
 
 @dataclass
 class Spending:
-    """Adds up what judge calls cost, failed ones included.
+    """Sum of the usage of judge calls, failed ones included.
 
     Attributes:
-        around: The sum that this one is a part of.
-        pace: What the calls keep to; None where there is no rate limit.
+        around: The enclosing sum, which counts these calls too.
+        permits: Permits for the calls; None without a rate limit.
         usage: The sum so far.
     """
 
     around: Spending | None = None
-    pace: Pace | None = None
+    permits: RunPermits | None = None
     usage: JudgeUsage = JudgeUsage()
     _failed: list[JudgeError] = field(default_factory=list)
 
     def add(self, usage: JudgeUsage, error: JudgeError | None = None) -> None:
-        """Count a call; `error` is the failure it ended in."""
+        """Count a call, and the error that it ended in."""
         counted: Spending | None = self
         while counted is not None:
             counted.usage += usage
@@ -93,7 +93,7 @@ class Spending:
             counted = counted.around
 
     def up_to(self, error: JudgeError) -> JudgeUsage:
-        """The sum, with what `error` cost where the call that raised it was not counted."""
+        """Total usage, plus `error.usage` if that call was not counted yet."""
         if error.usage is None or any(error is counted for counted in self._failed):
             return self.usage
         return self.usage + error.usage
@@ -103,14 +103,14 @@ _CURRENT: ContextVar[Spending | None] = ContextVar("ragaliq_spending", default=N
 
 
 @contextmanager
-def spending(pace: Pace | None = None) -> Iterator[Spending]:
-    """Count the calls that are made inside, in tasks started there too.
+def spending(permits: RunPermits | None = None) -> Iterator[Spending]:
+    """Count the judge calls made inside the block and in the tasks started there.
 
     Args:
-        pace: What they keep to; by default what those outside keep to.
+        permits: Permits for these calls; by default those of the enclosing block.
     """
     around = _CURRENT.get()
-    counted = Spending(around, pace or (around.pace if around else None))
+    counted = Spending(around, permits or (around.permits if around else None))
     token = _CURRENT.set(counted)
     try:
         yield counted
@@ -119,12 +119,12 @@ def spending(pace: Pace | None = None) -> Iterator[Spending]:
 
 
 async def paid(call: Awaitable[R]) -> R:
-    """Await a judge's reply, in turn where there is a pace to keep, and count what it cost."""
-    counted, turn, used = _CURRENT.get() or Spending(), None, JudgeUsage()
-    pace = counted.pace
+    """Await a judge's reply, with a permit where a rate limit is set, and count its usage."""
+    counted, permit, used = _CURRENT.get() or Spending(), None, JudgeUsage()
+    permits = counted.permits
     try:
-        if pace is not None:
-            turn = await pace.turn()
+        if permits is not None:
+            permit = await permits.acquire()
         reply = await call
         used = reply.spent()
     except JudgeError as error:
@@ -132,9 +132,9 @@ async def paid(call: Awaitable[R]) -> R:
         counted.add(used, error)
         raise
     finally:
-        if turn is not None and pace is not None:
-            pace.turns.used(turn, used)
-        elif pace is not None and inspect.iscoroutine(call):
-            call.close()  # its turn never came, and Python would warn that it was never awaited
+        if permit is not None and permits is not None:
+            permits.limiter.settle(permit, used)
+        elif permits is not None and inspect.iscoroutine(call):
+            call.close()  # no permit came; Python would warn that the call was never awaited
     counted.add(used)
     return reply

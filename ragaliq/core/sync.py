@@ -74,7 +74,7 @@ class _DaemonThread:
             RuntimeError: No thread can be started, or gevent or eventlet has patched `threading`.
         """
         if (patched := patched_by()) is not None:
-            _LOG_ONCE.warning(
+            _LOG_ONCE.message(
                 patched,
                 f"{patched} has patched threading, and ragaliq needs real threads: nothing is "
                 "evaluated in this process, and runs are counted as incomplete_run. Serve with "

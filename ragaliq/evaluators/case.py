@@ -107,7 +107,7 @@ async def _measured(
             failure = JudgeTimeoutError("the judge ran out of time")
             if limit.expired():
                 failure = JudgeTimeoutError(f"no result within {deadline} s")
-                if spent.pace is not None and spent.pace.is_held_up:
+                if spent.permits is not None and spent.permits.is_held_up:
                     failure = RateLimitedError(f"the rate limit left no turn within {deadline} s")
             result = evaluator.failure_result(failure, judge, usage=spent.usage)
         except DatasetError as error:

@@ -504,7 +504,7 @@ class RelevanceEvaluator(Evaluator):
         # A MagicMock(spec=LLMJudge) answers any attribute with another mock.
         if isinstance(usual, tuple) and self.name not in usual:
             name = identity_of(judge).name
-            _LOG_ONCE.warning(
+            _LOG_ONCE.message(
                 name,
                 f"judge {name!r} is weak at {self.name}, which is therefore not one of its default "
                 "metrics: use an LLM judge for it",

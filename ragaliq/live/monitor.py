@@ -63,7 +63,7 @@ from ragaliq.scoring.execution import Executor, InProcess, takes_process
 from ragaliq.scoring.limits.breaker import Circuit, CircuitBreaker
 from ragaliq.scoring.limits.budget import Budget, BudgetLedger
 from ragaliq.scoring.limits.protection import Limits, Protection, storage_failed
-from ragaliq.scoring.limits.rate_limits import RateLimits, Turns
+from ragaliq.scoring.limits.rate_limits import RateLimits, RateLimiter
 from ragaliq.scoring.scorer import Scorer, sink_failed
 from ragaliq.scoring.settings import LiveSettings, chosen_judge, read_settings
 from ragaliq.telemetry import names
@@ -356,7 +356,7 @@ class Monitor:
                 linger=LINGER,
             )
         failed = storage_failed(self.emitter.metrics)
-        circuit, ledger, turns = None, None, None
+        circuit, ledger, limiter = None, None, None
         if (breaker := limits.breaker) is not None:
             circuit = share(
                 ("breaker", described, breaker), partial(Circuit, breaker), linger=LINGER
@@ -370,13 +370,13 @@ class Monitor:
                 linger=math.inf,
             )
         if (rates := limits.judge_limits) is not None:
-            turns = share(
+            limiter = share(
                 ("rates", rates),
-                partial(Turns, rates, on_error=failed),
+                partial(RateLimiter, rates, on_error=failed),
                 close=_release,
                 linger=math.inf,
             )
-        protection = Protection(self.emitter.metrics, circuit=circuit, ledger=ledger, turns=turns)
+        protection = Protection(self.emitter.metrics, circuit=circuit, ledger=ledger, rates=limiter)
         count = sink_failed(self.emitter.metrics)
 
         def lane_of(sink: SinkSpec) -> SinkLane:
@@ -896,7 +896,7 @@ class Monitor:
     def _say_if_none_scored(self, counters: RunCounters) -> None:
         found = counters.none_scored()
         if found:
-            self._log_once.warning(
+            self._log_once.message(
                 "none scored",
                 f"of the first runs none was scored ({found}): monitor.stats() says why, and the "
                 "handler's explain(run_id) what was found of a run",
@@ -908,7 +908,7 @@ class Monitor:
             if result.status.is_unanswered and not is_logged:
                 kind = result.error_type or result.status.value
                 # Its message may be that of the user's own judge, and quote anything.
-                self._log_once.warning(
+                self._log_once.message(
                     kind,
                     f"the judge gave no answer: {kind}; further ones are counted, not logged; the "
                     "result's `error` says more, and `ragaliq doctor` tries the judge",
@@ -1005,7 +1005,7 @@ class Monitor:
 def _say_what_it_costs(judge: LLMJudge) -> None:
     if judge.costs_money is True:  # a mock answers any attribute with another
         name = f"{judge.name} ({judge.model})" if judge.model else judge.name
-        _LOG_ONCE.warning(
+        _LOG_ONCE.message(
             name,
             f"every run is judged by {name}, which is paid by the call, and no budget is set: "
             "give sample_rate= or budget=Budget(usd_per_day=...)",
@@ -1019,5 +1019,5 @@ def _is_judge_call(run: RunHandle) -> bool:
     return JUDGE_CALLS.started(run.case.query, run.ended_at)
 
 
-def _release(limit: BudgetLedger | Turns, timeout: float) -> None:
+def _release(limit: BudgetLedger | RateLimiter, timeout: float) -> None:
     RUNTIME.run(limit.aclose, timeout)

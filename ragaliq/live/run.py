@@ -133,7 +133,7 @@ class RunHandle:
             return False
         if not isinstance(case, _ANSWERED):
             kind = type(case).__name__
-            _LOG_ONCE.warning(
+            _LOG_ONCE.message(
                 kind,
                 f"a run is not evaluated: submit takes a RAGTestCase or a RunLog, not {kind}; "
                 "further ones are counted internal_error, not logged",

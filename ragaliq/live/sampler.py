@@ -318,7 +318,7 @@ class Sampler:
         # Without the lock: that two threads may count as one does no harm.
         self._unscored = -math.inf if run.scores else self._unscored + 1
         if self._unscored >= _ENOUGH:
-            self._log_once.warning(
+            self._log_once.message(
                 "no scores",
                 f"OnLowScore has seen {_ENOUGH} runs and no scores: their passages carry none, so "
                 "it chooses nothing; put `score` or `relevance_score` into the documents' metadata",

@@ -46,7 +46,7 @@ def add_context(*chunks: Retrieved) -> None:
             found.append(Passage(chunk) if isinstance(chunk, str) else chunk)
         else:  # the run is worth more than a chunk of a wrong kind
             kind = type(chunk).__name__
-            _LOG_ONCE.warning(
+            _LOG_ONCE.message(
                 kind,
                 f"add_context: a {kind} is ignored; give its text, or a ContextChunk(text=...)",
             )

@@ -272,7 +272,7 @@ class InProcess:
         await child.aclose()  # what could not be sent may be known before the process has ended
         self._child = None
         self._failures += 1
-        self._log_once.warning(
+        self._log_once.message(
             "ended",
             f"the process that judges ended (exit code {child.exit_code}) and is started again; "
             "further ends are counted in stats().restarts, not logged",

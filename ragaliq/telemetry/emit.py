@@ -292,7 +292,7 @@ class Emitter:
             yield
         except Exception as error:  # noqa: BLE001 - telemetry must not stop an evaluation
             kind = type(error).__name__
-            self._log_once.warning(
+            self._log_once.message(
                 "telemetry",
                 f"telemetry failed while {what} ({kind}); further failures are not logged",
             )

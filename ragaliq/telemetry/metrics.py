@@ -172,7 +172,7 @@ class MetricsRecorder:
             self._writers[name](value, bounded, context=target)
         except Exception as error:  # noqa: BLE001 - another library's provider may do anything
             kind = type(error).__name__
-            self._log_once.warning(
+            self._log_once.message(
                 kind, f"a metric could not be recorded ({kind}); further ones are not logged"
             )
 

@@ -188,7 +188,7 @@ def _fetch_texts(steps: Sequence[Step], resolve: TextFetcher) -> Fetching:
     if not isinstance(texts, Mapping) or not all(
         isinstance(text, str | None) for text in texts.values()
     ):
-        _LOG_ONCE.warning("", "resolve must return a dictionary of document ids to texts")
+        _LOG_ONCE.message("", "resolve must return a dictionary of document ids to texts")
         return "failed"
     for passages in listed:
         passages[:] = [

@@ -170,7 +170,7 @@ class Worker:
             yield
         except Exception as error:  # noqa: BLE001 - client libraries have errors of every class
             kind = type(error).__name__
-            self._log_once.warning(kind, f"the broker did not take what became of a job: {kind}")
+            self._log_once.message(kind, f"the broker did not take what became of a job: {kind}")
 
     async def _take(self, message: Any, *, deliveries: int) -> None:
         body = self._broker.body(message)
@@ -191,7 +191,7 @@ class Worker:
             )
             await self._broker.publish(json.dumps(letter.model_dump()).encode(), self._broker.dead)
             self._count("dead_letter", error.reason)
-            self._log_once.warning(
+            self._log_once.message(
                 error.reason,
                 f"a message became a dead letter: {error}; further ones of this reason are "
                 "counted, not logged; see `ragaliq worker dead-letters list`",
@@ -213,7 +213,7 @@ class Worker:
         except MessageRefusedError:
             raise
         except BudgetExceeded:
-            self._log_once.warning(
+            self._log_once.message(
                 "over_budget", "jobs are not judged: the budget is used up; counted only"
             )
             return "over_budget"
@@ -226,7 +226,7 @@ class Worker:
                 if self._is_leaving:
                     return "requeued"
                 raise MessageRefusedError("too_slow") from None
-            self._log_once.warning(
+            self._log_once.message(
                 "internal_error", f"a job could not be evaluated: {type(error).__name__}"
             )
             raise MessageRefusedError("internal_error") from None

@@ -11,7 +11,7 @@ import pytest
 from ragaliq import Budget, Monitor, RateLimits
 from ragaliq.cli.app import run
 from ragaliq.scoring.limits.budget import BudgetLedger
-from ragaliq.scoring.limits.rate_limits import Turns
+from ragaliq.scoring.limits.rate_limits import RateLimiter
 from ragaliq.worker import BrokerExecutor
 
 HERE = Path(__file__).parent
@@ -68,7 +68,7 @@ async def turns_of(redis_server):
 
         def build(**limits):
             shared = RateLimits(**{"storage": redis_server.url(), "local_share": 0.25} | limits)
-            made = Turns(shared, pause=0.02)
+            made = RateLimiter(shared, pause=0.02)
             stack.push_async_callback(made.aclose)
             return made
 

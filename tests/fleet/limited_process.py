@@ -16,7 +16,7 @@ from pathlib import Path
 from ragaliq import Budget, JudgeUsage, Monitor, RAGTestCase, RateLimits
 from ragaliq.live import monitor as live_monitor
 from ragaliq.scoring.limits.budget import BudgetLedger
-from ragaliq.scoring.limits.rate_limits import Turns
+from ragaliq.scoring.limits.rate_limits import RateLimiter
 from ragaliq.testing import ScriptedJudge
 
 CASE = RAGTestCase(query="q", context=["c"], response="r")
@@ -60,7 +60,7 @@ def monitor(what, lines, **limits):
 
 def main(options):
     shared = {"storage": options["url"], "local_share": options["share"]}
-    live_monitor.Turns = functools.partial(Turns, minute=options["minute"], pause=0.1)
+    live_monitor.RateLimiter = functools.partial(RateLimiter, minute=options["minute"], pause=0.1)
     live_monitor.BudgetLedger = Quick
     lines = []
     limits = {

@@ -8,7 +8,7 @@ import pytest
 from broker_servers import RedisServer
 
 from ragaliq import Budget, ConfigurationError, RateLimits
-from ragaliq.scoring.limits.rate_limits import Turns
+from ragaliq.scoring.limits.rate_limits import RateLimiter
 
 
 @pytest.mark.parametrize(
@@ -52,10 +52,10 @@ async def test_a_unix_socket_with_a_database_is_an_address(tmp_path):
     server = RedisServer(folder, "--unixsocket", str(folder / "s"))
     try:
         address = f"unix://{folder / 's'}?db=3"
-        turns = Turns(RateLimits(requests_per_minute=5, storage=address))
-        await turns.take(0)
-        assert turns.storage == "shared"
-        await turns.aclose()
+        limiter = RateLimiter(RateLimits(requests_per_minute=5, storage=address))
+        await limiter.take(0)
+        assert limiter.storage == "shared"
+        await limiter.aclose()
     finally:
         server.kill()
 

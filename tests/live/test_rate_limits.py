@@ -7,42 +7,42 @@ import time
 import pytest
 
 from ragaliq import CircuitBreaker, ConfigurationError, JudgeUsage, RateLimits
-from ragaliq.scoring.limits.rate_limits import Turns
+from ragaliq.scoring.limits.rate_limits import RateLimiter
 from ragaliq.testing import ScriptedJudge
 
 
-async def granted(turns, calls, *, within=0.05, tokens=0, guess=0):
-    """How many of `calls` calls get a turn at once."""
+async def granted(limiter, calls, *, within=0.05, tokens=0, guess=0):
+    """How many of `calls` calls are permitted at once."""
     given = 0
     for _ in range(calls):
         try:
-            turn = await asyncio.wait_for(turns.take(guess), within)
+            permit = await asyncio.wait_for(limiter.take(guess), within)
         except TimeoutError:
             break
-        turns.used(turn, JudgeUsage(requests=1, input_tokens=tokens))
+        limiter.settle(permit, JudgeUsage(requests=1, input_tokens=tokens))
         given += 1
     return given
 
 
 async def test_tokens_are_counted_by_what_calls_really_used():
-    turns = Turns(RateLimits(tokens_per_minute=1000))
+    limiter = RateLimiter(RateLimits(tokens_per_minute=1000))
     # The first is expected to use nothing; the second 300, for which there is room, and so on.
-    assert await granted(turns, 10, tokens=300) == 3
+    assert await granted(limiter, 10, tokens=300) == 3
 
 
 async def test_a_call_larger_than_the_limit_gets_its_turn_all_the_same():
-    turns = Turns(RateLimits(tokens_per_minute=100))
-    assert await granted(turns, 1, guess=5000, tokens=5000) == 1
-    assert await granted(turns, 1, guess=5000, tokens=5000) == 0
+    limiter = RateLimiter(RateLimits(tokens_per_minute=100))
+    assert await granted(limiter, 1, guess=5000, tokens=5000) == 1
+    assert await granted(limiter, 1, guess=5000, tokens=5000) == 0
 
 
 async def test_calls_get_their_turns_in_the_order_they_came():
-    turns = Turns(RateLimits(requests_per_minute=1), minute=0.3)
-    await turns.take(0)
+    limiter = RateLimiter(RateLimits(requests_per_minute=1), minute=0.3)
+    await limiter.take(0)
     order = []
 
     async def call(number):
-        await turns.take(0)
+        await limiter.take(0)
         order.append(number)
 
     await asyncio.gather(*map(call, range(3)))

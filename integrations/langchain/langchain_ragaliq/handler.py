@@ -390,7 +390,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
             self._owners.pop(run_id.int, None)
             self._registry.ignore(run_id.int)
             handle.discard("not_rag")
-            _LOG_ONCE.warning(
+            _LOG_ONCE.message(
                 "lone call",
                 "a model is called outside a chain, and is shown nothing that a retriever found in "
                 "the same task or thread: such calls are counted not_rag. To have them scored, "

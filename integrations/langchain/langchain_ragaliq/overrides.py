@@ -70,7 +70,7 @@ class Overrides:
         passages = READER.listed(held)
         if passages is None and held is not None:
             key = self._keys["context"]
-            self._log_once.warning("context_key", f"context_key {key!r}: {unreadable(held)}")
+            self._log_once.message("context_key", f"context_key {key!r}: {unreadable(held)}")
         return passages
 
     def apply(self, log: RunLog, inputs: Any, outputs: Any, fresh: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Protocol, Self
 
 from ragaliq.core.checks import require_kind
 from ragaliq.core.results import EvaluationResult, JudgeUsage
-from ragaliq.core.spending import Pace, spending
+from ragaliq.core.spending import RunPermits, spending
 from ragaliq.errors import (
     BudgetExceeded,
     JudgeBillingError,
@@ -18,7 +18,7 @@ from ragaliq.errors import (
 )
 from ragaliq.scoring.limits.breaker import BreakerState, Circuit, CircuitBreaker
 from ragaliq.scoring.limits.budget import Budget, BudgetLedger, BudgetLine
-from ragaliq.scoring.limits.rate_limits import RateLimits, Turns
+from ragaliq.scoring.limits.rate_limits import RateLimits, RateLimiter
 from ragaliq.scoring.limits.shared import StorageState
 from ragaliq.telemetry import names
 from ragaliq.telemetry.metrics import MetricsRecorder
@@ -66,7 +66,7 @@ class Protection:
         metrics: Records what is left of the budget.
         circuit: The breaker; None for none.
         ledger: The budget; None for none.
-        turns: The rate limits; None for none.
+        rates: The rate limiter; None for none.
     """
 
     def __init__(
@@ -75,9 +75,9 @@ class Protection:
         *,
         circuit: Circuit | None,
         ledger: BudgetLedger | None,
-        turns: Turns | None,
+        rates: RateLimiter | None,
     ) -> None:
-        self._metrics, self._circuit, self._ledger, self._turns = metrics, circuit, ledger, turns
+        self._metrics, self._circuit, self._ledger, self._rates = metrics, circuit, ledger, turns
 
     @classmethod
     def of(cls, limits: Limits, metrics: MetricsRecorder) -> Self:
@@ -87,7 +87,9 @@ class Protection:
             metrics,
             circuit=Circuit(limits.breaker) if limits.breaker else None,
             ledger=BudgetLedger(limits.budget, on_error=failed) if limits.budget else None,
-            turns=Turns(limits.judge_limits, on_error=failed) if limits.judge_limits else None,
+            rates=RateLimiter(limits.judge_limits, on_error=failed)
+            if limits.judge_limits
+            else None,
         )
 
     @property
@@ -102,12 +104,12 @@ class Protection:
     @property
     def storage(self) -> StorageState:
         """Where budget and rate limits are counted, and whether that can be reached."""
-        states = {limit.storage for limit in (self._ledger, self._turns) if limit}
+        states = {limit.storage for limit in (self._ledger, self._rates) if limit}
         return next((state for state in ("unavailable", "shared") if state in states), "local")
 
     async def aclose(self) -> None:
         """Deliver what the storage does not know, and close the connections."""
-        for limit in (self._ledger, self._turns):
+        for limit in (self._ledger, self._rates):
             if limit:
                 await limit.aclose()
 
@@ -134,8 +136,10 @@ class Protection:
                 reserved = await self._ledger.reserve()
                 if reserved is None:
                     raise BudgetExceeded("the case was not evaluated: the budget is used up")
-            pace = Pace(self._turns, case.size // _CHARACTERS_PER_TOKEN) if self._turns else None
-            with spending(pace) as spent:
+            permits = (
+                RunPermits(self._rates, case.size // _CHARACTERS_PER_TOKEN) if self._rates else None
+            )
+            with spending(permits) as spent:
                 try:
                     yield results
                 finally:

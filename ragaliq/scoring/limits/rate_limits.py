@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ragaliq.core.results import JudgeUsage
-from ragaliq.core.spending import LimitTurn
+from ragaliq.core.spending import Permit
 from ragaliq.scoring.limits.shared import (
     SharedLimits,
     SharedWindows,
@@ -52,7 +52,7 @@ class RateLimits(SharedLimits):
     _example = "requests_per_minute, tokens_per_minute or both"
 
 
-class Turns:
+class RateLimiter:
     """Rate limits at work; used on one event loop.
 
     Args:
@@ -93,8 +93,8 @@ class Turns:
         """Where the counts are, and whether they can be reached."""
         return storage_state(self._shared)
 
-    async def take(self, guess: int) -> LimitTurn:
-        """Wait for a turn.
+    async def take(self, guess: int) -> Permit:
+        """Wait until a call is permitted.
 
         Args:
             guess: The tokens to expect while nothing is known of other calls.
@@ -120,21 +120,21 @@ class Turns:
                 window.spend(costs[name], now)
                 if self._shared is not None and taken is None:
                     self._shared.change(number, costs[name], at=now)
-            return LimitTurn(tokens=costs.get(_TOKENS, 0), at=now)
+            return Permit(tokens=costs.get(_TOKENS, 0), at=now)
 
-    def used(self, turn: LimitTurn, usage: JudgeUsage) -> None:
-        """Note what a call really used."""
+    def settle(self, permit: Permit, usage: JudgeUsage) -> None:
+        """Count what a call really used in place of what was expected."""
         tokens = usage.total_tokens
         if usage.requests:
             self._mean = tokens if self._mean is None else self._mean
             self._mean += _RECENT * (tokens - self._mean)
-        beyond = tokens - turn.tokens
+        beyond = tokens - permit.tokens
         if _TOKENS not in self._windows or not beyond:
             return
         # Given back where it was taken, so that it does not make room twice; what came on top is
         # counted now, so that it counts for a whole minute.
         now = time.monotonic()
-        at = turn.at if beyond < 0 else now
+        at = permit.at if beyond < 0 else now
         self._windows[_TOKENS].forget(now)
         self._windows[_TOKENS].spend(beyond, at)
         if self._shared is not None:

@@ -768,7 +768,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
             self._ignore(span_id)
             if handle is not None:
                 handle.discard("not_rag")
-                self._log_once.warning(
+                self._log_once.message(
                     "lone call",
                     "a model is called by plain code, and is shown nothing that a retriever found "
                     "in the same task or thread: such calls are counted not_rag. To have them "
