@@ -58,12 +58,12 @@ from ragaliq.live.sampler import Decision, Sampler
 from ragaliq.live.sampling import Choice, Sampling
 from ragaliq.live.stats import MonitorStats, RunCounters
 from ragaliq.live.tracing import F, Retrieved, add_context, traced
-from ragaliq.records.sinks import SinkLane, SinkSet, SinkSpec, resolve_sink
+from ragaliq.records.sinks import SinkSet, SinkSpec, SinkWorker, resolve_sink
 from ragaliq.scoring.execution import Executor, InProcess, takes_process
 from ragaliq.scoring.limits.breaker import Circuit, CircuitBreaker
 from ragaliq.scoring.limits.budget import Budget, BudgetLedger
 from ragaliq.scoring.limits.protection import Limits, Protection, storage_failed
-from ragaliq.scoring.limits.rate_limits import RateLimits, RateLimiter
+from ragaliq.scoring.limits.rate_limits import RateLimiter, RateLimits
 from ragaliq.scoring.scorer import Scorer, sink_failed
 from ragaliq.scoring.settings import LiveSettings, chosen_judge, read_settings
 from ragaliq.telemetry import names
@@ -379,11 +379,11 @@ class Monitor:
         protection = Protection(self.emitter.metrics, circuit=circuit, ledger=ledger, rates=limiter)
         count = sink_failed(self.emitter.metrics)
 
-        def lane_of(sink: SinkSpec) -> SinkLane:
+        def worker_of(sink: SinkSpec) -> SinkWorker:
             return share(
                 ("sink", described_as(sink)),
-                lambda: SinkLane(resolve_sink(sink), on_error=count),
-                close=SinkLane.close,
+                lambda: SinkWorker(resolve_sink(sink), on_error=count),
+                close=SinkWorker.close,
                 linger=LINGER,
             )
 
@@ -395,7 +395,7 @@ class Monitor:
             processes=self._process or 0,
             redact_for_judge=redact_for_judge,
             telemetry=self.emitter,
-            sinks=SinkSet(sinks, content=self.emitter.content, lane_of=lane_of),
+            sinks=SinkSet(sinks, content=self.emitter.content, worker_of=worker_of),
             keeps_judge=True,
         )
         self.judge, self.sinks = self._scorer.judge, self._scorer.sinks

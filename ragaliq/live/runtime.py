@@ -264,7 +264,7 @@ class Runtime:
             return
         left = limit - unnoticed
         if left > 0:
-            sinks = {sink for each in monitors for sink in each.sinks.lanes}
+            sinks = {sink for each in monitors for sink in each.sinks.workers}
             logger.warning(
                 "the process waits for %d runs to be evaluated and %d results to be stored, %g s "
                 "more at most; Ctrl-C ends it now",
@@ -289,7 +289,7 @@ class Runtime:
     def give_up_at_exit(self) -> None:
         """Close without waiting, and log what is lost; called when the user will not wait."""
         monitors = list(self.monitors)
-        sinks = {sink for each in monitors for sink in each.sinks.lanes}
+        sinks = {sink for each in monitors for sink in each.sinks.workers}
 
         def lost() -> tuple[int, int]:
             runs = sum(each.stats().outcomes.get("shutdown", 0) for each in monitors)

@@ -153,10 +153,10 @@ class SinkSet:
         content: Whether texts may be kept.
         limits: How long and how often each is tried.
         on_error: Called for each failed attempt with the sink's name and the kind of failure.
-        lane_of: Gives what feeds a sink, where others write to it as well.
+        worker_of: Gives what feeds a sink, where others write to it as well.
 
     Attributes:
-        lanes: What feeds each of them.
+        workers: What feeds each of them.
 
     Raises:
         ConfigurationError: A spec names no sink, or the same object is given twice.
@@ -169,22 +169,24 @@ class SinkSet:
         content: ContentPolicy | None = None,
         limits: SinkLimits | None = None,
         on_error: ErrorHook | None = None,
-        lane_of: Callable[[SinkSpec], SinkLane] | None = None,
+        worker_of: Callable[[SinkSpec], SinkWorker] | None = None,
     ) -> None:
         self._content = content or ContentPolicy()
         given = [sinks] if isinstance(sinks, str) else sinks
-        self.lanes: list[SinkLane] = []
+        self.workers: list[SinkWorker] = []
         for spec in given:
-            lane = lane_of(spec) if lane_of else SinkLane(resolve_sink(spec), limits, on_error)
-            if any(lane.sink is other.sink for other in self.lanes):
-                raise ConfigurationError(f"sinks: the sink {lane.sink.name} is given twice")
-            self.lanes.append(lane)
+            worker = (
+                worker_of(spec) if worker_of else SinkWorker(resolve_sink(spec), limits, on_error)
+            )
+            if any(worker.sink is other.sink for other in self.workers):
+                raise ConfigurationError(f"sinks: the sink {worker.sink.name} is given twice")
+            self.workers.append(worker)
         names = Counter[str]()
         self._names = []
-        for lane in self.lanes:
-            names[lane.sink.name] += 1
-            same = names[lane.sink.name]
-            self._names.append(f"{lane.sink.name}-{same}" if same > 1 else lane.sink.name)
+        for worker in self.workers:
+            names[worker.sink.name] += 1
+            same = names[worker.sink.name]
+            self._names.append(f"{worker.sink.name}-{same}" if same > 1 else worker.sink.name)
 
     def record(self, evaluation: Evaluation) -> list[Future[str]]:
         """Have an evaluation stored; never blocks on a sink and never raises.
@@ -192,7 +194,7 @@ class SinkSet:
         Returns:
             One for each sink, to wait for: will be `written`, `passed_over`, `failed` or `dropped`.
         """
-        if not self.lanes:
+        if not self.workers:
             return []
         try:
             fetched = evaluation.case.sources.has_fetched_texts
@@ -202,12 +204,12 @@ class SinkSet:
             # The message may quote what could not be recorded.
             logger.debug("a result could not be recorded: %s", type(error).__name__)
             why = SinkError("a result could not be recorded", kind="unrecordable")
-            return [lane.refuse("failed", why) for lane in self.lanes]
-        return [lane.put(record) for lane in self.lanes]
+            return [worker.refuse("failed", why) for worker in self.workers]
+        return [worker.put(record) for worker in self.workers]
 
     async def holds(self, evaluation_id: str) -> bool:
         """Whether a sink that can tell says that it has the record already; never raises."""
-        for sink in (lane.sink for lane in self.lanes):
+        for sink in (worker.sink for worker in self.workers):
             if isinstance(sink, Remembering):
                 try:
                     if await sink.holds(evaluation_id):
@@ -218,21 +220,21 @@ class SinkSet:
 
     def flush(self, timeout: float) -> bool:
         """Wait until everything is stored; False if `timeout` seconds were not enough."""
-        return self._each(SinkLane.flush, timeout)
+        return self._each(SinkWorker.flush, timeout)
 
     def close(self, timeout: float) -> bool:
         """Store what is pending within `timeout` seconds, then drop and count what is left."""
-        return self._each(SinkLane.close, timeout)
+        return self._each(SinkWorker.close, timeout)
 
-    def _each(self, method: Callable[[SinkLane, float], bool], timeout: float) -> bool:
+    def _each(self, method: Callable[[SinkWorker, float], bool], timeout: float) -> bool:
         deadline = time.monotonic() + timeout
-        done = [method(lane, max(0.0, deadline - time.monotonic())) for lane in self.lanes]
+        done = [method(worker, max(0.0, deadline - time.monotonic())) for worker in self.workers]
         return all(done)  # every one got its chance, also after one that failed
 
     def stats(self) -> dict[str, SinkStats]:
         """Counts by sink."""
-        named = zip(self._names, self.lanes, strict=True)
-        return {name: lane.stats() for name, lane in named}
+        named = zip(self._names, self.workers, strict=True)
+        return {name: worker.stats() for name, worker in named}
 
 
 # Loaded for those who use them.
@@ -295,7 +297,7 @@ def _known(outcome: str) -> Future[str]:
     return future
 
 
-class SinkLane:
+class SinkWorker:
     """Feeds one sink from a thread of its own, so that a slow sink delays nobody."""
 
     def __init__(
@@ -308,7 +310,7 @@ class SinkLane:
         self._changed = threading.Condition()
         self._waiting: list[_Entry] = []  # a heap: what is due first, of those what came first
         self._wake = asyncio.Event()
-        self._lane: asyncio.Task[None] | None = None
+        self._draining: asyncio.Task[None] | None = None
         self._counts: Counter[str] = Counter()
         self._errors: Counter[str] = Counter()
         self._held = self._unsettled = 0
@@ -407,13 +409,13 @@ class SinkLane:
 
     def _roused(self) -> None:
         self._wake.set()
-        if self._lane is None or self._lane.done():
-            self._lane = asyncio.ensure_future(self._drain())
+        if self._draining is None or self._draining.done():
+            self._draining = asyncio.ensure_future(self._drain())
 
     async def _end(self) -> None:
-        if self._lane is not None:
-            self._lane.cancel()
-            await asyncio.gather(self._lane, return_exceptions=True)
+        if self._draining is not None:
+            self._draining.cancel()
+            await asyncio.gather(self._draining, return_exceptions=True)
         await self.sink.aclose()
 
     async def _drain(self) -> None:
@@ -505,5 +507,5 @@ class SinkLane:
         if self._on_error is not None:
             try:
                 self._on_error(self.name, error.kind)
-            except Exception as problem:  # noqa: BLE001 - counting must not end the lane
+            except Exception as problem:  # noqa: BLE001 - counting must not end the worker
                 logger.debug("counting a sink's error raised %s", type(problem).__name__)

@@ -15,7 +15,7 @@ from ragaliq.records.langfuse import LangfuseSink
 from ragaliq.records.langsmith import LangSmithSink
 from ragaliq.records.mlflow import MLflowSink
 from ragaliq.records.phoenix import PhoenixSink
-from ragaliq.records.sinks import SinkLane
+from ragaliq.records.sinks import SinkWorker
 
 KEY = "sk-very-secret"
 PRODUCTS = ["Phoenix", "Langfuse", "MLflow", "LangSmith"]
@@ -121,11 +121,11 @@ def test_a_run_that_has_no_place_there_is_passed_over_counted_and_warned_of_once
         homeless = [record_of(number, target=None) for number in range(2)]
     failures = []
     sink = sink_for(product, receiver.url)
-    lane = SinkLane(sink, on_error=lambda *how: failures.append(how))
-    outcomes = [lane.put(record).result(5.0) for record in homeless]
-    assert lane.put(record_of(3)).result(30.0) == "written"
+    worker = SinkWorker(sink, on_error=lambda *how: failures.append(how))
+    outcomes = [worker.put(record).result(5.0) for record in homeless]
+    assert worker.put(record_of(3)).result(30.0) == "written"
     assert outcomes == ["passed_over"] * 2
-    stats = lane.stats()
+    stats = worker.stats()
     assert (stats.records, stats.written, stats.passed_over, stats.pending) == (3, 1, 2, 0)
     assert failures == [(sink.name, "passed_over")] * 2
     (warning,) = caplog.messages
@@ -133,7 +133,7 @@ def test_a_run_that_has_no_place_there_is_passed_over_counted_and_warned_of_once
     assert ("MLFLOW_USE_DEFAULT_TRACER_PROVIDER" in warning) == (product == "MLflow")
     send(sink_for(product, receiver.url), *homeless)
     assert len(kept(receiver)) == 1
-    assert lane.close(5.0)
+    assert worker.close(5.0)
 
 
 def test_the_key_is_sent_and_shown_nowhere(product, receiver, record_of):
@@ -191,15 +191,15 @@ def test_faults_of_all_kinds_pass_and_leave_each_score_once(product, receiver, r
     fault = receiver.Fault
     receiver.faults = [fault(500), fault(429, {"retry-after": "0"}), fault(), fault(503)]
     limits = SinkLimits(timeout=0.4, backoff=0.001, max_backoff=0.01, attempts=20)
-    lane = SinkLane(sink_for(product, receiver.url), limits)
+    worker = SinkWorker(sink_for(product, receiver.url), limits)
     for number in range(3):
-        lane.put(record_of(number))
-    assert lane.flush(60.0)
-    stats = lane.stats()
+        worker.put(record_of(number))
+    assert worker.flush(60.0)
+    stats = worker.stats()
     assert (stats.written, stats.failed) == (3, 0)
     assert {"http_500", "http_429", "TimeoutError", "http_503"} == set(stats.errors)
     assert len(kept(receiver)) == 3
-    assert lane.close(5.0)
+    assert worker.close(5.0)
 
 
 @pytest.mark.parametrize("address", ["localhost:6006", "ftp://host", "http://u:p@host"])

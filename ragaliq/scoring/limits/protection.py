@@ -18,7 +18,7 @@ from ragaliq.errors import (
 )
 from ragaliq.scoring.limits.breaker import BreakerState, Circuit, CircuitBreaker
 from ragaliq.scoring.limits.budget import Budget, BudgetLedger, BudgetLine
-from ragaliq.scoring.limits.rate_limits import RateLimits, RateLimiter
+from ragaliq.scoring.limits.rate_limits import RateLimiter, RateLimits
 from ragaliq.scoring.limits.shared import StorageState
 from ragaliq.telemetry import names
 from ragaliq.telemetry.metrics import MetricsRecorder

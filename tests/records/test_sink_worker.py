@@ -7,23 +7,23 @@ import pytest
 from ragaliq import is_suppressed
 from ragaliq.errors import SinkError
 from ragaliq.records import SinkLimits
-from ragaliq.records.sinks import SinkLane
+from ragaliq.records.sinks import SinkWorker
 
 FAST = {"backoff": 0.001, "max_backoff": 0.01, "timeout": 5.0}
 
 
 @pytest.fixture
-def lane_of():
-    lanes = []
+def worker_of():
+    workers = []
 
     def build(sink, *, on_error=None, **limits):
         limits = SinkLimits(**{**FAST, **limits})
-        lanes.append(SinkLane(sink, limits, on_error))
-        return lanes[-1]
+        workers.append(SinkWorker(sink, limits, on_error))
+        return workers[-1]
 
     yield build
-    for lane in lanes:
-        lane.close(0.0)
+    for worker in workers:
+        worker.close(0.0)
 
 
 def adds_up(stats):
@@ -31,17 +31,17 @@ def adds_up(stats):
 
 
 def test_records_that_wait_are_written_together_and_never_too_many(
-    lane_of, list_sink, record_of, until
+    worker_of, list_sink, record_of, until
 ):
     gate = threading.Event()
     sink = list_sink(gate)
-    lane = lane_of(sink, max_batch=4)
-    lane.put(record_of(0))
+    worker = worker_of(sink, max_batch=4)
+    worker.put(record_of(0))
     until(lambda: sink.calls)
     for number in range(1, 10):
-        lane.put(record_of(number))
+        worker.put(record_of(number))
     gate.set()
-    assert lane.flush(5.0)
+    assert worker.flush(5.0)
     assert [len(call) for call in sink.calls] == [1, 4, 4, 1]
 
 
@@ -58,101 +58,103 @@ DOWN = SinkError("down", kind="http_500")
     ids=["passes", "stays", "is permanent"],
 )
 def test_a_failure_is_tried_again_until_it_passes_or_never_will(
-    lane_of, list_sink, record_of, failures, expected
+    worker_of, list_sink, record_of, failures, expected
 ):
     calls, outcome, errors = expected
     sink, told = list_sink(*failures), []
-    lane = lane_of(sink, attempts=3, on_error=lambda *how: told.append(how))
-    assert lane.put(record_of()).result(5.0) == outcome
-    assert lane.flush(5.0)
-    stats = lane.stats()
+    worker = worker_of(sink, attempts=3, on_error=lambda *how: told.append(how))
+    assert worker.put(record_of()).result(5.0) == outcome
+    assert worker.flush(5.0)
+    stats = worker.stats()
     assert (len(sink.calls), getattr(stats, outcome), stats.errors) == (calls, 1, errors)
     assert Counter(kind for _, kind in told) == errors
     assert adds_up(stats)
 
 
 def test_what_no_thread_can_write_is_dropped_and_said(
-    lane_of, list_sink, record_of, monkeypatch, caplog
+    worker_of, list_sink, record_of, monkeypatch, caplog
 ):
     def start(_):
         raise RuntimeError("can't create new thread at interpreter shutdown")
 
     monkeypatch.setattr(threading.Thread, "start", start)
-    lane = lane_of(list_sink())
-    assert lane.put(record_of()).result(5.0) == "dropped"
-    stats = lane.stats()
+    worker = worker_of(list_sink())
+    assert worker.put(record_of()).result(5.0) == "dropped"
+    stats = worker.stats()
     assert (stats.dropped, stats.errors) == (1, {"no_thread": 1})
     assert "no thread can be started any more" in caplog.text
 
 
-def test_only_what_was_not_delivered_is_sent_again(lane_of, list_sink, record_of, until):
+def test_only_what_was_not_delivered_is_sent_again(worker_of, list_sink, record_of, until):
     gate, records = threading.Event(), [record_of(number) for number in range(3)]
     sink = list_sink(gate, SinkError("no", kind="not_found", undelivered=records[1:2]))
-    lane = lane_of(sink)
-    lane.put(record_of(99))
+    worker = worker_of(sink)
+    worker.put(record_of(99))
     until(lambda: sink.calls)
     for record in records:
-        lane.put(record)
+        worker.put(record)
     gate.set()
-    assert lane.flush(5.0)
+    assert worker.flush(5.0)
     ids = [record.evaluation_id for record in records]
     assert sink.calls[1:] == [ids, ids[1:2]]
-    assert lane.stats().written == 4
+    assert worker.stats().written == 4
 
 
 @pytest.mark.parametrize(
     "error", [SystemExit(1), KeyboardInterrupt(), asyncio.CancelledError(), RuntimeError("zebra")]
 )
-def test_whatever_a_sink_raises_the_lane_goes_on(lane_of, list_sink, record_of, error, caplog):
+def test_whatever_a_sink_raises_the_worker_goes_on(worker_of, list_sink, record_of, error, caplog):
     sink = list_sink(error)
-    lane = lane_of(sink)
-    lane.put(record_of())
-    assert lane.flush(5.0)
-    assert lane.stats().written == 1
-    assert lane.stats().errors == {type(error).__name__: 1}
+    worker = worker_of(sink)
+    worker.put(record_of())
+    assert worker.flush(5.0)
+    assert worker.stats().written == 1
+    assert worker.stats().errors == {type(error).__name__: 1}
     assert "zebra" not in caplog.text
 
 
-def test_a_sink_that_hangs_is_cut_off_and_tried_again(lane_of, list_sink, record_of):
+def test_a_sink_that_hangs_is_cut_off_and_tried_again(worker_of, list_sink, record_of):
     sink = list_sink(threading.Event())
-    lane = lane_of(sink, timeout=0.02)
-    lane.put(record_of())
-    assert lane.flush(5.0)
-    assert lane.stats().errors == {"TimeoutError": 1}
-    assert lane.stats().written == 1
+    worker = worker_of(sink, timeout=0.02)
+    worker.put(record_of())
+    assert worker.flush(5.0)
+    assert worker.stats().errors == {"TimeoutError": 1}
+    assert worker.stats().written == 1
 
 
 @pytest.mark.parametrize("bound", ["max_queue", "max_characters"])
 def test_records_beyond_the_bounds_are_dropped_and_counted(
-    lane_of, list_sink, record_of, captured, bound
+    worker_of, list_sink, record_of, captured, bound
 ):
     gate, records = threading.Event(), [record_of(number, content=captured) for number in range(5)]
-    lane = lane_of(list_sink(gate), **{bound: 2 if bound == "max_queue" else 2 * records[0].size})
+    worker = worker_of(
+        list_sink(gate), **{bound: 2 if bound == "max_queue" else 2 * records[0].size}
+    )
     for record in records:
-        lane.put(record)
-    stats = lane.stats()
+        worker.put(record)
+    stats = worker.stats()
     assert (stats.dropped, stats.pending) == (3, 2)
     assert adds_up(stats)
     gate.set()
-    assert lane.flush(5.0)
-    lane.put(record_of(9, content=captured))
-    assert lane.flush(5.0)
-    assert lane.stats().written == 3
+    assert worker.flush(5.0)
+    worker.put(record_of(9, content=captured))
+    assert worker.flush(5.0)
+    assert worker.stats().written == 3
 
 
-def test_closing_drops_and_counts_what_a_dead_sink_left(lane_of, list_sink, record_of):
+def test_closing_drops_and_counts_what_a_dead_sink_left(worker_of, list_sink, record_of):
     sink = list_sink(threading.Event())
-    lane = lane_of(sink)
+    worker = worker_of(sink)
     for number in range(4):
-        lane.put(record_of(number))
-    assert not lane.close(0.02)
-    lane.put(record_of(9))
-    stats = lane.stats()
+        worker.put(record_of(number))
+    assert not worker.close(0.02)
+    worker.put(record_of(9))
+    stats = worker.stats()
     assert (stats.dropped, stats.pending, stats.records) == (5, 0, 5)
     assert sink.closed == 1
 
 
-def test_a_sink_that_blocks_its_thread_delays_no_caller(lane_of, record_of):
+def test_a_sink_that_blocks_its_thread_delays_no_caller(worker_of, record_of):
     release = threading.Event()
 
     class Blocking:
@@ -163,23 +165,23 @@ def test_a_sink_that_blocks_its_thread_delays_no_caller(lane_of, record_of):
 
         async def aclose(self): ...
 
-    lane = lane_of(Blocking())
-    lane.put(record_of())
-    assert not lane.flush(0.01)
-    assert not lane.close(0.01)
-    assert lane.stats().dropped == 1
+    worker = worker_of(Blocking())
+    worker.put(record_of())
+    assert not worker.flush(0.01)
+    assert not worker.close(0.01)
+    assert worker.stats().dropped == 1
     release.set()
 
 
-def test_each_kind_of_failure_is_logged_once(lane_of, list_sink, record_of, caplog):
+def test_each_kind_of_failure_is_logged_once(worker_of, list_sink, record_of, caplog):
     sink = list_sink(*[SinkError("the server is down", kind="http_500")] * 4)
-    lane = lane_of(sink)
-    lane.put(record_of())
-    assert lane.flush(5.0)
+    worker = worker_of(sink)
+    worker.put(record_of())
+    assert worker.flush(5.0)
     assert caplog.text.count("the server is down") == 1
 
 
-def test_what_a_sink_does_is_neither_evaluated_nor_instrumented(lane_of, record_of):
+def test_what_a_sink_does_is_neither_evaluated_nor_instrumented(worker_of, record_of):
     from opentelemetry.context import _SUPPRESS_INSTRUMENTATION_KEY, get_value
 
     seen = []
@@ -192,9 +194,9 @@ def test_what_a_sink_does_is_neither_evaluated_nor_instrumented(lane_of, record_
 
         async def aclose(self): ...
 
-    lane = lane_of(Curious())
-    lane.put(record_of())
-    assert lane.flush(5.0)
+    worker = worker_of(Curious())
+    worker.put(record_of())
+    assert worker.flush(5.0)
     assert seen == [(True, True)]
 
 
@@ -217,13 +219,13 @@ class Settled:
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_a_flush_lets_a_sink_settle_once_for_what_was_written(lane_of, record_of, fails):
+def test_a_flush_lets_a_sink_settle_once_for_what_was_written(worker_of, record_of, fails):
     sink = Settled(fails=fails)
-    lane = lane_of(sink)
-    assert lane.flush(5.0)
+    worker = worker_of(sink)
+    assert worker.flush(5.0)
     assert sink.settled == []
     for number in range(2):
-        lane.put(record_of(number))
-        assert lane.flush(5.0)
-        assert lane.flush(5.0)
+        worker.put(record_of(number))
+        assert worker.flush(5.0)
+        assert worker.flush(5.0)
     assert sink.settled == [1, 2]
