@@ -43,29 +43,29 @@ _SENTENCE_END = re.compile(r"[.!?。！？](?=\s|$)|\n")
 _SHORTEST_FUZZY, _LONGEST_FUZZY, _LONGEST_CLAIM = 12, 20_000, 2_000
 
 
-class Ground:
+class EvidenceSource:
     """Texts that claims may rest on; finds quotes in them.
 
-    A search lets others run now and then, and ends when it is cancelled.
+    A search yields to other tasks now and then, and ends when it is cancelled.
 
     Args:
-        texts: As a judge sees them.
-        source: What they are.
-        ids: Under which id each is named in results; by default its position.
-        starts: Where each begins in what has that id: a judge may see a part of it.
-        answers: Of what a user said, what the assistant had stated before: the user may repeat it.
+        texts: The texts as a judge sees them.
+        kind: The `support_source` of claims that rest on them.
+        ids: The id of each text in results; by default its position.
+        starts: First character of each text in the whole that has its id; a judge may see a part.
+        answers: For texts of a user, the assistant's earlier statements: the user may repeat them.
     """
 
     def __init__(
         self,
         texts: Sequence[str],
         *,
-        source: SupportSource = "turn",
+        kind: SupportSource = "turn",
         ids: Sequence[ChunkId] | None = None,
         starts: Sequence[int] | None = None,
         answers: Sequence[str] = (),
     ) -> None:
-        self.texts, self.source, self.answers = texts, source, answers
+        self.texts, self.kind, self.answers = texts, kind, answers
         self.ids = range(len(texts)) if ids is None else ids
         self._starts = [0] * len(texts) if starts is None else starts
         self._searched = [SearchedText(text) for text in texts]

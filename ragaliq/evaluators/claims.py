@@ -19,8 +19,8 @@ from ragaliq.core.results import UNCALIBRATED, ClaimDetail, JudgeUsage, Status
 from ragaliq.core.spending import paid, spending
 from ragaliq.core.test_case import ContextChunk, RAGTestCase
 from ragaliq.errors import DatasetError, JudgeError, JudgeResponseError
-from ragaliq.evaluators.alignment import Ground, SearchedText
-from ragaliq.evaluators.history import earlier_grounds, prompt_ground, question_of, turns_of
+from ragaliq.evaluators.alignment import EvidenceSource, SearchedText
+from ragaliq.evaluators.history import earlier_sources, prompt_source, question_of, turns_of
 from ragaliq.judges.base import BatchingJudge, ClaimVerdict, LLMJudge, identity_of, limit_of
 from ragaliq.judges.language.answers import (
     AROUND,
@@ -140,14 +140,14 @@ async def check_claims(
         DatasetError: The case has no context and the policy calls that an error.
     """
     with_chunks = has_chunks(case, policy)
-    with_context = with_chunks or prompt_ground(case, policy) is not None
+    with_context = with_chunks or prompt_source(case, policy) is not None
     nothing = _nothing_to_score(case, policy, with_context=with_context)
     if nothing:
         return ClaimCheck(case=case, status=nothing)
 
     batching = judge if isinstance(judge, BatchingJudge) and strategy != "per_claim" else None
-    ground = Ground(case.context_texts, ids=case.chunk_ids)
-    verifier = Verifier(judge, ground, policy=policy, batched=batching is not None)
+    source = EvidenceSource(case.context_texts, ids=case.chunk_ids)
+    verifier = Verifier(judge, source, policy=policy, batched=batching is not None)
     skipped = read_answer(case.response).skipped
     asked = without(case.response, (part for part in skipped if part.kind in AROUND))
     answer = split_text(asked, limit_of(judge.max_answer_chars)) if asked else []
@@ -186,8 +186,8 @@ async def check_claims(
         return ClaimCheck(
             case=case, status=Status.NO_CLAIMS, usage=spent.usage, skipped=tuple(skipped)
         )
-    grounds = dict.fromkeys(range(len(claims)), ground) | elsewhere
-    details = await claim_details(case.response, claims, verdicts, grounds, judge)
+    sources = dict.fromkeys(range(len(claims)), source) | elsewhere
+    details = await claim_details(case.response, claims, verdicts, sources, judge)
     status = Status.SCORED if len(verdicts) == len(claims) else Status.PARTIAL
     is_supported = any(claim.verdict == "SUPPORTED" for claim in details)
     if not (with_chunks or is_supported) and policy.empty_context == "skip":
@@ -224,7 +224,7 @@ def _drop_citations(case: RAGTestCase) -> Callable[[re.Match[str]], str]:
 
 async def _decide_elsewhere(
     case: RAGTestCase, claims: Sequence[str], verdicts: Verdicts, verifier: Verifier
-) -> dict[int, Ground]:
+) -> dict[int, EvidenceSource]:
     """Decide from prompt and conversation what this turn's chunks leave open.
 
     Args:
@@ -234,7 +234,7 @@ async def _decide_elsewhere(
         verifier: Decided those.
 
     Returns:
-        The ground of each claim that is decided here, by the claim's position.
+        The source of evidence of each claim decided here, by the claim's position.
     """
     found = await _decide_from_prompt(case, claims, verdicts, verifier)
     if case.history:
@@ -244,43 +244,43 @@ async def _decide_elsewhere(
 
 async def _decide_from_prompt(
     case: RAGTestCase, claims: Sequence[str], verdicts: Verdicts, verifier: Verifier
-) -> dict[int, Ground]:
+) -> dict[int, EvidenceSource]:
     # What the chunks contradict may be right by the rest of the prompt: it is asked about as well.
-    ground = prompt_ground(case, verifier.policy)
+    source = prompt_source(case, verifier.policy)
     unsettled = {i: claims[i] for i, each in verdicts.items() if each.verdict != "SUPPORTED"}
-    if ground is None or not unsettled:
+    if source is None or not unsettled:
         return {}
-    found: dict[int, Ground] = {}
-    for position, verdict in (await verifier.on(ground).decide(unsettled)).items():
+    found: dict[int, EvidenceSource] = {}
+    for position, verdict in (await verifier.on(source).decide(unsettled)).items():
         is_news = verdicts[position].verdict == "NOT_ENOUGH_INFO"
         if verdict.verdict == "SUPPORTED" or (verdict.verdict == "CONTRADICTED" and is_news):
             verdicts[position] = verdict
-            found[position] = ground
+            found[position] = source
     return found
 
 
 async def _decide_from_history(
     case: RAGTestCase, claims: Sequence[str], verdicts: Verdicts, verifier: Verifier
-) -> dict[int, Ground]:
-    found: dict[int, Ground] = {}
+) -> dict[int, EvidenceSource]:
+    found: dict[int, EvidenceSource] = {}
     unsettled = [i for i, each in verdicts.items() if each.verdict == "NOT_ENOUGH_INFO"]
-    for ground in earlier_grounds(case, verifier.policy):
+    for source in earlier_sources(case, verifier.policy):
         if not unsettled:
             break
-        decided = await verifier.on(ground).decide({i: claims[i] for i in unsettled})
+        decided = await verifier.on(source).decide({i: claims[i] for i in unsettled})
         echoes: Verdicts = {}
-        if ground.answers:
+        if source.answers:
             supported = {i: claims[i] for i in decided if decided[i].verdict == "SUPPORTED"}
-            echoes = await verifier.on(Ground(ground.answers)).decide(supported)
+            echoes = await verifier.on(EvidenceSource(source.answers)).decide(supported)
         unsettled = []
         for position, verdict in decided.items():
             is_echo = position in echoes and echoes[position].verdict == "SUPPORTED"
             if verdict.verdict == "NOT_ENOUGH_INFO" or is_echo:
                 unsettled.append(position)
             # Against what a user says an answer may well be right: that only counts in its favour.
-            elif verdict.verdict == "SUPPORTED" or ground.source != "user":
+            elif verdict.verdict == "SUPPORTED" or source.kind != "user":
                 verdicts[position] = verdict
-                found[position] = ground
+                found[position] = source
     return found
 
 
@@ -296,11 +296,11 @@ _STRENGTH = {"SUPPORTED": 0, "CONTRADICTED": 1, "NOT_ENOUGH_INFO": 2}
 
 
 class Verifier:
-    """Decides claims from one ground.
+    """Decides claims from one source of evidence.
 
     Args:
         judge: Who decides.
-        ground: The context.
+        source: The context.
         policy: What to do about missing verdicts.
         batched: Ask about many claims in one call, where the judge is a `BatchingJudge`.
 
@@ -310,20 +310,20 @@ class Verifier:
     """
 
     def __init__(
-        self, judge: LLMJudge, ground: Ground, *, policy: ScoringPolicy, batched: bool
+        self, judge: LLMJudge, source: EvidenceSource, *, policy: ScoringPolicy, batched: bool
     ) -> None:
-        self._judge, self._ground, self.policy = judge, ground, policy
+        self._judge, self._source, self.policy = judge, source, policy
         self._batching = judge if batched and isinstance(judge, BatchingJudge) else None
         self._tolerates_missing = policy.missing_verdicts != "error"
         if policy.missing_verdicts == "reask":
             self._tolerates_missing = policy.still_missing == "partial"
         self._slots = asyncio.Semaphore(_CONCURRENT_CLAIMS)
-        self.parts = split_context(ground.texts, limit_of(judge.max_context_chars))
+        self.parts = split_context(source.texts, limit_of(judge.max_context_chars))
 
-    def on(self, ground: Ground) -> Verifier:
-        """One that decides from another ground in the same way."""
+    def on(self, source: EvidenceSource) -> Verifier:
+        """Return a verifier with the same settings for another source."""
         batched = self._batching is not None
-        return Verifier(self._judge, ground, policy=self.policy, batched=batched)
+        return Verifier(self._judge, source, policy=self.policy, batched=batched)
 
     async def decide(self, claims: Claims, *, holds_to_quotes: bool = True) -> Verdicts:
         """Decide all claims.
@@ -385,7 +385,7 @@ class Verifier:
     async def _is_founded(self, verdict: ClaimVerdict) -> bool:
         if verdict.verdict == "NOT_ENOUGH_INFO":
             return True
-        return bool(await self._ground.find(verdict.evidence, verdict.supporting_chunk_ids))
+        return bool(await self._source.find(verdict.evidence, verdict.supporting_chunk_ids))
 
     async def _from_part(self, part: ContextPart, claims: Claims) -> Verdicts:
         """Ask about all claims, then once more about those without a verdict if the policy says so.
@@ -444,7 +444,7 @@ async def claim_details(
     response: str,
     claims: Sequence[str],
     verdicts: Verdicts,
-    grounds: Mapping[int, Ground],
+    sources: Mapping[int, EvidenceSource],
     judge: LLMJudge,
 ) -> tuple[ClaimDetail, ...]:
     """Describe each claim: its verdict, and where it and its evidence stand.
@@ -453,7 +453,7 @@ async def claim_details(
         response: The answer.
         claims: Its claims.
         verdicts: On the claims.
-        grounds: What each was decided from, by the claim's position.
+        sources: What each was decided from, by the claim's position.
         judge: Who decided.
     """
     name, answer = identity_of(judge).name, SearchedText(response)
@@ -470,10 +470,10 @@ async def claim_details(
                 )
             )
             continue
-        ground = grounds[position]
-        known = (i for i in verdict.supporting_chunk_ids if 0 <= i < len(ground.ids))
+        source = sources[position]
+        known = (i for i in verdict.supporting_chunk_ids if 0 <= i < len(source.ids))
         chunks = list(dict.fromkeys(known))
-        evidence_spans = await ground.find(verdict.evidence, chunks)
+        evidence_spans = await source.find(verdict.evidence, chunks)
         # A MagicMock(spec=LLMJudge) answers any call with another mock.
         unsure: object = judge.is_unsure(verdict)
         details.append(
@@ -484,8 +484,8 @@ async def claim_details(
                 confidence=verdict.confidence,
                 is_unsure=unsure is True,
                 reason=verdict.reason,
-                support_source=None if verdict.verdict == "NOT_ENOUGH_INFO" else ground.source,
-                supporting_chunk_ids=tuple(ground.ids[i] for i in chunks),
+                support_source=None if verdict.verdict == "NOT_ENOUGH_INFO" else source.kind,
+                supporting_chunk_ids=tuple(source.ids[i] for i in chunks),
                 answer_span=span,
                 evidence_spans=evidence_spans,
                 evidence_verified=bool(evidence_spans),

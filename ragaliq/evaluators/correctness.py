@@ -6,7 +6,7 @@ from ragaliq.core.results import EvaluationResult, Status
 from ragaliq.core.spending import paid, spending
 from ragaliq.core.test_case import ContextChunk, RAGTestCase
 from ragaliq.errors import MissingReferenceError
-from ragaliq.evaluators.alignment import Ground
+from ragaliq.evaluators.alignment import EvidenceSource
 from ragaliq.evaluators.claims import Verifier, check_claims
 from ragaliq.evaluators.evaluator import Evaluator
 from ragaliq.evaluators.registry import register_evaluator
@@ -68,8 +68,8 @@ class CorrectnessEvaluator(Evaluator):
                 facts = [claim for claim in extracted.claims if claim.strip()]
             if not facts:
                 raise _no_reference(test_case)
-            ground = Ground([test_case.response])
-            verifier = Verifier(judge, ground, policy=self.policy, batched=True)
+            source = EvidenceSource([test_case.response])
+            verifier = Verifier(judge, source, policy=self.policy, batched=True)
             verdicts = await verifier.decide(dict(enumerate(facts)))
         confirmed = [each for each in check.decided if each.verdict == "SUPPORTED"]
         unconfirmed = [each for each in check.decided if each.verdict != "SUPPORTED"]

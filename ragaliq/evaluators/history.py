@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.test_case import ChunkId, RAGTestCase, Turn
-from ragaliq.evaluators.alignment import Ground
+from ragaliq.evaluators.alignment import EvidenceSource
 from ragaliq.judges.base import LLMJudge, identity_of
 from ragaliq.judges.language.statements import statements
 
@@ -34,7 +34,7 @@ def turns_of(case: RAGTestCase, policy: ScoringPolicy) -> Sequence[tuple[int, Tu
     return turns[-policy.history_turns :] if policy.history_turns else ()
 
 
-def prompt_ground(case: RAGTestCase, policy: ScoringPolicy) -> Ground | None:
+def prompt_source(case: RAGTestCase, policy: ScoringPolicy) -> EvidenceSource | None:
     """The rest of the prompt, paragraph by paragraph; None for nothing.
 
     In one piece, the words of a claim would be found anywhere in it.
@@ -42,15 +42,15 @@ def prompt_ground(case: RAGTestCase, policy: ScoringPolicy) -> Ground | None:
     paragraphs = list(_PARAGRAPH.finditer(case.prompt_context)) if policy.uses_prompt else []
     if not paragraphs:
         return None
-    return Ground(
+    return EvidenceSource(
         [found[0] for found in paragraphs],
-        source="prompt",
+        kind="prompt",
         ids=["prompt"] * len(paragraphs),
         starts=[found.start() for found in paragraphs],
     )
 
 
-def earlier_grounds(case: RAGTestCase, policy: ScoringPolicy) -> Iterator[Ground]:
+def earlier_sources(case: RAGTestCase, policy: ScoringPolicy) -> Iterator[EvidenceSource]:
     """What claims may rest on beyond this turn's context, in the order in which it is asked.
 
     The chunks of earlier turns come at once, the latest first. What the user said comes message by
@@ -64,16 +64,16 @@ def earlier_grounds(case: RAGTestCase, policy: ScoringPolicy) -> Iterator[Ground
             if text.strip() and text not in own:
                 chunks.setdefault(text, chunk_id)
     if chunks:
-        yield Ground([*chunks], source="earlier_turn", ids=[*chunks.values()])
+        yield EvidenceSource([*chunks], kind="earlier_turn", ids=[*chunks.values()])
     messages = [(f"history.{position}", turn) for position, turn in turns]
     messages.append(("query", Turn(role="user", text=case.query)))
     for at in reversed(range(len(messages)) if turns else ()):
         name, turn = messages[at]
         said = [*statements(turn.text)] if turn.role == "user" else []
         if said:
-            yield Ground(
+            yield EvidenceSource(
                 [_SAYS + turn.text[start:end] for start, end in said],
-                source="user",
+                kind="user",
                 ids=[name] * len(said),
                 starts=[start - len(_SAYS) for start, _ in said],
                 answers=[

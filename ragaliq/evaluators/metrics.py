@@ -15,7 +15,7 @@ from ragaliq.core.results import ClaimDetail, EvaluationResult, JudgeUsage, Stat
 from ragaliq.core.spending import paid, spending
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import ConfigurationError, MissingReferenceError
-from ragaliq.evaluators.alignment import Ground
+from ragaliq.evaluators.alignment import EvidenceSource
 from ragaliq.evaluators.claims import (
     ClaimCheck,
     Strategy,
@@ -445,8 +445,8 @@ class ContextRecallEvaluator(ContextEvaluator):
         Raises:
             MissingReferenceError: The expected answer makes no claims.
         """
-        ground = Ground(test_case.context_texts, ids=test_case.chunk_ids)
-        verifier = Verifier(judge, ground, policy=self.policy, batched=True)
+        source = EvidenceSource(test_case.context_texts, ids=test_case.chunk_ids)
+        verifier = Verifier(judge, source, policy=self.policy, batched=True)
         facts = [fact for fact in test_case.expected_facts if fact.strip()]
         with spending() as spent:
             if not facts:
@@ -455,8 +455,8 @@ class ContextRecallEvaluator(ContextEvaluator):
             if not facts:
                 raise _nothing_expected(test_case)
             verdicts = await verifier.decide(dict(enumerate(facts)))
-        grounds = dict.fromkeys(verdicts, ground)
-        details = await claim_details(test_case.response, facts, verdicts, grounds, judge)
+        sources = dict.fromkeys(verdicts, source)
+        details = await claim_details(test_case.response, facts, verdicts, sources, judge)
         raw = self.raw_response(_rows(detail for detail in details if detail.verdict is not None))
         covered, total = raw["covered_facts"], raw["total_facts"]
         return self.result(

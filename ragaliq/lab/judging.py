@@ -18,7 +18,7 @@ from ragaliq.core.spending import spending
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.datasets.labelled_claims import LabelledClaim
 from ragaliq.errors import BudgetExceeded, DatasetError
-from ragaliq.evaluators.alignment import Ground
+from ragaliq.evaluators.alignment import EvidenceSource
 from ragaliq.evaluators.claims import Verifier
 from ragaliq.evaluators.evaluator import Evaluator
 from ragaliq.judges.base import LLMJudge
@@ -78,7 +78,7 @@ class _OneClaim(Evaluator):
         # One claim a call and no second look: what is measured is the judge, as its calibration is
         # applied, and not what an evaluator makes of a quote that cannot be found.
         verifier = Verifier(
-            judge, Ground(test_case.context_texts), policy=self.policy, batched=False
+            judge, EvidenceSource(test_case.context_texts), policy=self.policy, batched=False
         )
         with spending() as spent:
             verdict = (await verifier.decide({0: test_case.response}))[0]

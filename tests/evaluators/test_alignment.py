@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragaliq.evaluators.alignment import Ground, SearchedText
+from ragaliq.evaluators.alignment import EvidenceSource, SearchedText
 
 TEXT = "The Aurora lasts  twelve hours.\nIt weighs 310 grams and folds flat."
 
@@ -14,7 +14,7 @@ def locate(quote, text, **options):
 
 
 def locate_evidence(evidence, chunks, preferred=()):
-    return [*asyncio.run(Ground(chunks).find(evidence, preferred))]
+    return [*asyncio.run(EvidenceSource(chunks).find(evidence, preferred))]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 from ragaliq.core.thoughts import without_thoughts
 from ragaliq.errors import JudgeError
-from ragaliq.evaluators.alignment import Ground, SearchedText
+from ragaliq.evaluators.alignment import EvidenceSource, SearchedText
 from ragaliq.evaluators.claims import split_text
 from ragaliq.judges import LocalJudge, parse_json_reply, parse_verdicts
 from ragaliq.judges.language.answers import find_claims
@@ -49,11 +49,11 @@ UNITS = [
 
 
 def evidence(text: str) -> None:
-    asyncio.run(Ground(CHUNKS).find(text, [1]))
+    asyncio.run(EvidenceSource(CHUNKS).find(text, [1]))
 
 
 def quoted_from(text: str) -> None:
-    asyncio.run(Ground([text, text[::-1]]).find("The lamp weighs 310 grams"))
+    asyncio.run(EvidenceSource([text, text[::-1]]).find("The lamp weighs 310 grams"))
 
 
 def claim(text: str) -> None:

@@ -77,7 +77,7 @@ class Protection:
         ledger: BudgetLedger | None,
         rates: RateLimiter | None,
     ) -> None:
-        self._metrics, self._circuit, self._ledger, self._rates = metrics, circuit, ledger, turns
+        self._metrics, self._circuit, self._ledger, self._rates = metrics, circuit, ledger, rates
 
     @classmethod
     def of(cls, limits: Limits, metrics: MetricsRecorder) -> Self:
