@@ -54,8 +54,8 @@ from ragaliq.live.queue import JudgeQueue, closed
 from ragaliq.live.reporting import Reporter, ResultCallback, is_reporting
 from ragaliq.live.run import Answered, Framework, InlineMode, PendingResult, RunHandle
 from ragaliq.live.runtime import LINGER, RUNTIME, Part, Sweepable, described_as
-from ragaliq.live.sampler import Decision, Sampler
-from ragaliq.live.sampling import Choice, Sampling
+from ragaliq.live.sampler import Sampler, SamplingDraw
+from ragaliq.live.sampling import Sampling, SamplingResult
 from ragaliq.live.stats import MonitorStats, RunCounters
 from ragaliq.live.tracing import F, Retrieved, add_context, traced
 from ragaliq.records.sinks import SinkSet, SinkSpec, SinkWorker, resolve_sink
@@ -76,8 +76,8 @@ logger = logging.getLogger(__name__)
 _LOG_ONCE = LogOnce(logger)
 
 _DEFAULT_TIMEOUT = 30.0
-_REQUESTED = Choice(reason="requested")
-_UNDECIDED = Decision(0.0, None)
+_REQUESTED = SamplingResult(reason="requested")
+_UNDECIDED = SamplingDraw(0.0, None)
 # What a rule chose goes before what the rate chose, and first what somebody waits for.
 _PRIORITIES = {"rate": 0, "requested": 2}
 # An annex, found by its name where runs are judged by workers elsewhere.
@@ -491,9 +491,9 @@ class Monitor:
         if not self._is_enabled or is_suppressed():
             return None
         try:
-            decision = self.sampler.begin(run_id, pipeline)
-            # Of most runs of most applications nothing is asked but this decision.
-            name = "" if decision is None and self.inline is None else str(run_id)
+            draw = self.sampler.begin(run_id, pipeline)
+            # Of most runs of most applications nothing is asked but this draw.
+            name = "" if draw is None and self.inline is None else str(run_id)
         except Exception as error:
             logger.debug("a run could not be begun: %s", type(error).__name__)
             RunHandle(self, "", _UNDECIDED).discard("internal_error")
@@ -502,10 +502,10 @@ class Monitor:
             return None
         if self.inline is not None:
             self.inline.began(name)
-        if decision is None:
+        if draw is None:
             self.counters.sampled_out()
             return None
-        return RunHandle(self, name, decision, pipeline=pipeline, framework=framework)
+        return RunHandle(self, name, draw, pipeline=pipeline, framework=framework)
 
     def can_sample(self, trace_id: str) -> bool:
         """Whether a run in this trace may be evaluated; a collector need not keep others.
@@ -609,8 +609,8 @@ class Monitor:
             return False
         is_chosen = False
         try:
-            for run, choice in self.sampler.feedback(str(run_id), value):
-                is_chosen |= run.monitor.enqueue(run, choice)
+            for run, result in self.sampler.feedback(str(run_id), value):
+                is_chosen |= run.monitor.enqueue(run, result)
         except Exception as error:  # noqa: BLE001 - the application's request must not notice
             logger.debug("feedback could not be taken: %s", type(error).__name__)
         return is_chosen
@@ -766,7 +766,7 @@ class Monitor:
         run = RunHandle(
             self,
             details.get("run_id") or uuid4().hex,
-            Decision(0.0, _REQUESTED),
+            SamplingDraw(0.0, _REQUESTED),
             pipeline=details.get("pipeline", ""),
             framework=details.get("framework", ""),
             awaited=awaited,
@@ -784,16 +784,16 @@ class Monitor:
             return True
         return self._reporter is not None and self._reporter.is_own_thread
 
-    def enqueue(self, run: RunHandle, choice: Choice) -> bool:
+    def enqueue(self, run: RunHandle, result: SamplingResult) -> bool:
         """Queue a submitted run without blocking; whether it was taken. The reason is counted.
 
         Raises:
             RuntimeError: The thread cannot be started; nothing is counted.
         """
-        run.choice, run.priority = choice, _PRIORITIES.get(choice.reason, 1)
+        run.sampling, run.priority = result, _PRIORITIES.get(result.reason, 1)
         if run.awaited is None and self.inline is not None:
             self.inline.expect(run)
-        if choice.reason == "requested" and (RUNTIME.thread.is_current or is_reporting()):
+        if result.reason == "requested" and (RUNTIME.thread.is_current or is_reporting()):
             # Every run at the judge may wait for such a callback: queued, it would never start.
             work = self.judge_run(run, reports=False)
             asyncio.run_coroutine_threadsafe(work, RUNTIME.thread.loop())

@@ -29,8 +29,8 @@ from ragaliq.telemetry.providers import service_version
 
 if TYPE_CHECKING:
     from ragaliq.live.monitor import Monitor
-    from ragaliq.live.sampler import Decision
-    from ragaliq.live.sampling import Choice
+    from ragaliq.live.sampler import SamplingDraw
+    from ragaliq.live.sampling import SamplingResult
 
 
 logger = logging.getLogger(__name__)
@@ -50,29 +50,30 @@ _KEPT_BYTES = 64 * 2**20
 
 @dataclass(eq=False, repr=False, slots=True, weakref_slot=True)
 class RunHandle:
-    """One run of the application, from its start to its outcome.
+    """Handle of one run of the application, from its start to its outcome.
 
-    What follows it ends it with `submit` or `discard`; whatever comes after the first of them
-    does nothing. A run that is let go without an outcome, since its handler was made for one
-    request or `submit` was interrupted, is counted `abandoned`.
+    An adapter ends the run with `submit` or `discard`; only the first such call counts. A run whose
+    handle is garbage-collected before that, because its handler was made for one request or
+    `submit` was interrupted, is counted `abandoned`.
 
     Attributes:
-        monitor: Whose run it is.
+        monitor: The monitor that counts the run.
         run_id: The run's id as text.
-        decision: What its sampling number is compared with.
+        draw: The run's sampling number.
         pipeline: The name that it was begun under.
-        framework: What ran it.
-        awaited: Where somebody waits for the result; None where nobody does.
-        counters: Where it is counted: in a forked child, the parent's runs still with the parent's.
+        framework: The framework that ran it.
+        awaited: The result that a caller waits for; None if nobody waits.
+        counters: The counters of the process that began it: a forked child does not count its
+            parent's runs.
         is_pending: Whether it was counted and has no outcome yet.
-        case, target, size, choice, priority: Of a submitted run: the case and the span it is
+        case, target, size, sampling, priority: Of a submitted run: the case and the span it is
             about, the bytes its texts take, why it is evaluated, and its place in the queue.
         is_done: Whether the worker will not touch it any more.
     """
 
     monitor: Monitor
     run_id: str
-    decision: Decision
+    draw: SamplingDraw
     _: KW_ONLY
     pipeline: str = ""
     framework: Framework = ""
@@ -86,7 +87,7 @@ class RunHandle:
     response_id: str | None = field(init=False)
     ended_at: float = field(init=False)
     size: int = field(init=False)
-    choice: Choice = field(init=False)
+    sampling: SamplingResult = field(init=False)
     priority: int = field(init=False)
     # A lock whose only acquisition is the end: atomic, and cheaper than a guarded flag.
     _ended: threading.Lock = field(init=False, default_factory=threading.Lock)
@@ -96,7 +97,7 @@ class RunHandle:
         self.counters.begin(self)
 
     def __del__(self) -> None:
-        # What a forked child lets go of runs on in its parent, one of whose threads may have held
+        # A run that a forked child drops goes on in its parent, one of whose threads may have held
         # the lock at the fork.
         try:
             if self.is_pending and self.counters.process == os.getpid():
@@ -115,8 +116,8 @@ class RunHandle:
     ) -> bool:
         """Offer the finished run for evaluation; never raises.
 
-        Never blocks either, unless the monitor is `inline`. What is wrong with a log comes out
-        on the worker, counted as `internal_error`.
+        Blocks only if the monitor is `inline`. A faulty log is found later, by the worker, and
+        counted `internal_error`.
 
         Args:
             case: Question, context and answer, or the log of a run that holds them.
@@ -146,8 +147,8 @@ class RunHandle:
             self.case, self.size, self.target = case, case.size, target
             self.session_id, self.response_id = session_id, response_id
             self.ended_at = time.time() if ended_at is None else ended_at
-            choice = self.decision.choice or monitor.sampler.settle(self)
-            is_queued = choice is not None and monitor.enqueue(self, choice)
+            result = self.draw.result or monitor.sampler.settle(self)
+            is_queued = result is not None and monitor.enqueue(self, result)
         except Exception as error:
             logger.debug("a run could not be enqueued: %s", type(error).__name__)
             if is_from_signal(error):
@@ -194,11 +195,11 @@ class RunHandle:
             pipeline=self.pipeline,
             framework=self.framework,
             target=self.target,
-            sampling_probability=self.choice.probability,
-            sampling_reason=self.choice.reason,
-            sampling_rules=self.choice.rules,
-            metric_probabilities=dict(self.choice.metrics),
-            represents_traffic=self.choice.represents_traffic,
+            sampling_probability=self.sampling.probability,
+            sampling_reason=self.sampling.reason,
+            sampling_rules=self.sampling.rules,
+            metric_probabilities=dict(self.sampling.metrics),
+            represents_traffic=self.sampling.represents_traffic,
             session_id=self.session_id,
             response_id=self.response_id,
             ended_at=self.ended_at,
@@ -207,10 +208,9 @@ class RunHandle:
 
 
 class PendingResult:
-    """The result of one run, once there is one.
+    """Future of one run's result, for any thread and any event loop.
 
-    It may be waited for from any thread and any event loop; giving up waiting changes nothing for
-    the run.
+    A caller that stops waiting does not cancel the run.
     """
 
     __slots__ = ("_future",)
@@ -218,21 +218,21 @@ class PendingResult:
     def __init__(self) -> None:
         # Either the result or the reason why there is none.
         self._future: concurrent.futures.Future[Evaluation | str] = concurrent.futures.Future()
-        # A future that runs cannot be cancelled: who stops waiting does so for himself only.
+        # A running future cannot be cancelled: a caller that stops waiting leaves the others alone.
         self._future.set_running_or_notify_cancel()
 
     def settle(self, outcome: Evaluation | str) -> None:
-        """There is a result, or a reason why there is none; only the first call counts."""
+        """Set the result, or the reason why there is none; only the first call counts."""
         with contextlib.suppress(concurrent.futures.InvalidStateError):
             self._future.set_result(outcome)
 
     def then(self, callback: Callable[[Evaluation | str], object]) -> None:
-        """Call something with the result or the outcome, once there is one, on any thread."""
+        """Call `callback` with the result or the reason once it is set, on any thread."""
         self._future.add_done_callback(lambda future: callback(future.result()))
 
     @property
     def result(self) -> Evaluation | None:
-        """The result, if it is there."""
+        """The result; None before it is set, or if there is none."""
         outcome = self._future.result() if self._future.done() else None
         return None if isinstance(outcome, str) else outcome
 
@@ -266,7 +266,7 @@ def _result(outcome: Evaluation | str) -> Evaluation:
 
 
 class InlineMode:
-    """Has the caller that ends a run wait for its result, and remembers results by run.
+    """Makes the caller that ends a run wait for its result, and caches results by run.
 
     Args:
         timeout: Seconds to wait; after that the answer goes out and the run is scored in the
@@ -279,15 +279,15 @@ class InlineMode:
         self._lock = threading.RLock()
         self._results: OrderedDict[str, tuple[PendingResult, int]] = OrderedDict()
         self._size = 0
-        # What a request looks for is its own run: tasks and threads have a context each.
+        # Each task and thread has its own context, so a request finds its own latest run.
         self._latest: ContextVar[str | None] = ContextVar("ragaliq_latest_run", default=None)
 
     def began(self, run_id: str) -> None:
-        """A run has begun in this context; LangChain may end it in another one."""
+        """Remember the run as this context's latest; LangChain may end it in another context."""
         self._latest.set(run_id)
 
     def expect(self, run: RunHandle) -> None:
-        """Have the result of a run kept; the oldest of many, or of large ones, are forgotten."""
+        """Cache the result of a run; the oldest ones are evicted by number and size."""
         run.awaited = awaited = PendingResult()
         with self._lock:
             _, before = self._results.pop(run.run_id, (None, 0))

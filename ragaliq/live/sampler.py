@@ -1,4 +1,4 @@
-"""The decision about each run, and the chance it had.
+"""Sampling of runs: which are evaluated, and the chance each had.
 
 Every run has one number in [0, 1), made from its trace id or run id (`position`). A metric is
 evaluated where the number is below the highest of the chances that speak for it: its rate, and the
@@ -27,11 +27,11 @@ from ragaliq.core.log_once import LogOnce
 from ragaliq.core.suppression import suppress
 from ragaliq.errors import ConfigurationError
 from ragaliq.live.sampling import (
-    Choice,
     FinishedRun,
     OnFeedback,
     OnLowScore,
     Sampling,
+    SamplingResult,
     SamplingRule,
     require_rate,
 )
@@ -49,16 +49,16 @@ _MINUTE = 60.0
 _ENOUGH = 5  # runs with passages and without a score
 
 
-class Decision(NamedTuple):
-    """What is known at a run's start about whether it will be evaluated.
+class SamplingDraw(NamedTuple):
+    """A run's sampling number, drawn at its start.
 
     Attributes:
-        position: The run's number.
-        choice: The decision, where none has to wait for the end of the run.
+        position: The number, in [0, 1).
+        result: The result, if it is certain already; None if it needs the finished run.
     """
 
     position: float
-    choice: Choice | None
+    result: SamplingResult | None
 
 
 class _Rates:
@@ -71,9 +71,9 @@ class _Rates:
     Attributes:
         by_metric: Each metric's rate.
         highest: The highest of them: the chance of a run of being evaluated at all.
-        shared: What is decided about every run the rate chooses, where all metrics have one rate.
+        shared: The result for every run that the rate chooses, where all metrics have one rate.
         is_certain: Whether every run is evaluated with every metric, or none with any.
-        certainty: The decision about every run in that case.
+        certainty: The draw of every run in that case.
     """
 
     __slots__ = ("by_metric", "certainty", "highest", "is_certain", "shared")
@@ -82,11 +82,11 @@ class _Rates:
         self.by_metric = dict(by_metric)
         rates = by_metric.values() or [rate]
         self.highest, lowest = max(rates), min(rates)
-        self.shared: Choice | None = None
+        self.shared: SamplingResult | None = None
         if self.highest == lowest > 0:
-            self.shared = Choice(probability=self.highest, metrics=self.by_metric)
+            self.shared = SamplingResult(probability=self.highest, metrics=self.by_metric)
         self.is_certain = not self.highest or lowest == 1.0
-        self.certainty = Decision(0.0, self.shared) if self.shared else None
+        self.certainty = SamplingDraw(0.0, self.shared) if self.shared else None
 
 
 class _Held(NamedTuple):
@@ -165,8 +165,8 @@ class Sampler:
         self._counts: Counter[str] = Counter()
         self._unscored = 0.0  # runs without a score; below any number once there was one
 
-    def begin(self, run_id: str | UUID, pipeline: str) -> Decision | None:
-        """What a run that has just started may expect; None when it cannot be chosen any more.
+    def begin(self, run_id: str | UUID, pipeline: str) -> SamplingDraw | None:
+        """Draw for a run that has just started; None when it cannot be chosen any more.
 
         Args:
             run_id: Decides outside any trace, as text.
@@ -179,24 +179,24 @@ class Sampler:
         at = position(sampling_key(run_id))
         if self._rules:
             is_in_reach = at < max(rates.highest, self._reach)
-            return Decision(at, None) if is_in_reach else None
+            return SamplingDraw(at, None) if is_in_reach else None
         if is_plain and at >= rates.highest:
             return None  # most runs of most applications end here
-        choice = self._choose(at, pipeline, ())
-        return None if choice is None else Decision(at, choice)
+        result = self._choose(at, pipeline, ())
+        return None if result is None else SamplingDraw(at, result)
 
     def can_choose(self, key: str) -> bool:
-        """Whether a run of this trace, or of this id, could be chosen, whatever its pipeline is.
+        """True if a run of this trace or with this id may be chosen, in any pipeline.
 
-        A cap has to hear of every run.
+        With a cap, always: it counts every run.
         """
         rates = (self._others, *self._pipelines.values())
         highest = max(self._reach, *(each.highest for each in rates))
         return self._cap is not None or position(key) < highest
 
-    def settle(self, run: RunHandle) -> Choice | None:
-        """The choice about a finished run; one that is not chosen is held for feedback or ended."""
-        at = run.decision.position
+    def settle(self, run: RunHandle) -> SamplingResult | None:
+        """Decide about a finished run; one that is not chosen is held for feedback or ended."""
+        at = run.draw.position
         finished = FinishedRun(
             case=run.case, run_id=run.run_id, pipeline=run.pipeline, session_id=run.session_id
         )
@@ -208,16 +208,16 @@ class Sampler:
             # Something from outside, such as Ctrl-C, while a rule was asked: not ours to stop.
             run.end("incomplete_run", "interrupted")
             raise
-        choice = self._choose(at, run.pipeline, matched)
-        if choice is None:
+        result = self._choose(at, run.pipeline, matched)
+        if result is None:
             if self._feedback is None or at >= self._feedback.probability:
                 run.end("sampled_out")
             else:
                 self._hold(run, self._feedback, tuple(rule.name for rule in matched))
-        return choice
+        return result
 
-    def feedback(self, name: str, value: float) -> list[tuple[RunHandle, Choice]]:
-        """The held runs that are evaluated since their user found them bad, each with its choice.
+    def feedback(self, name: str, value: float) -> list[tuple[RunHandle, SamplingResult]]:
+        """Choose the held runs that their user found bad; each comes with its sampling result.
 
         Args:
             name: The run id, or the trace id: a trace may hold several runs.
@@ -237,20 +237,20 @@ class Sampler:
             found = [self._pop(name)] if name in self._held else self._pop_trace(name)
         chosen = []
         for run, rules, _ in found:
-            choice = self._choose(run.decision.position, run.pipeline, (rule,))
-            if choice is None:
+            result = self._choose(run.draw.position, run.pipeline, (rule,))
+            if result is None:
                 run.end("sampled_out")
                 continue
             # The rate had its say when the run ended, and the runs it chose then stand for those
             # users complained about as well: counted once more, complaints would weigh too much.
             late = replace(
-                choice, reason=rule.name, rules=(*rules, rule.name), represents_traffic=False
+                result, reason=rule.name, rules=(*rules, rule.name), represents_traffic=False
             )
             chosen.append((run, late))
         return chosen
 
     def counts(self) -> dict[str, int]:
-        """What became of runs here; see `MonitorStats.sampling`."""
+        """Counts of runs by sampling outcome; see `MonitorStats.sampling`."""
         with self._lock:
             _let_go(self._overdue())
             held = {"held": len(self._held)} if self._feedback else {}
@@ -264,7 +264,9 @@ class Sampler:
 
     # --- choosing -----------------------------------------------------------------------------
 
-    def _choose(self, at: float, pipeline: str, matched: Sequence[SamplingRule]) -> Choice | None:
+    def _choose(
+        self, at: float, pipeline: str, matched: Sequence[SamplingRule]
+    ) -> SamplingResult | None:
         rates = self._pipelines.get(pipeline, self._others)
         ruled = max((rule.probability for rule in matched), default=0.0)
         highest = max(rates.highest, ruled)
@@ -286,7 +288,7 @@ class Sampler:
         # The rate first: runs with this reason are then a plain random sample.
         if at >= rates.highest * factor:
             reason = next(rule.name for rule in matched if at < rule.probability * factor)
-        return Choice(
+        return SamplingResult(
             probability=highest * factor,
             metrics={metric: chance for metric, chance in chances.items() if at < chance},
             reason=reason,

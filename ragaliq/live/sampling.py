@@ -286,7 +286,7 @@ def require_rate(what: str, rate: object) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class SamplingResult:
     """Why a run is evaluated, with which metrics, and what chance each had.
 
     Attributes:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ragaliq import JudgeUsage, OnTag, RAGTestCase, Sampling
 from ragaliq.live.queue import RunQueue
 from ragaliq.live.run import RunHandle
-from ragaliq.live.sampler import Decision, position
+from ragaliq.live.sampler import SamplingDraw, position
 from ragaliq.live.stats import RunCounters
 from ragaliq.testing import ScriptedJudge
 
@@ -20,7 +20,7 @@ COUNTS = SimpleNamespace(counters=RunCounters())
 
 
 def waiting(name, *, priority=0, size=1):
-    run = RunHandle(COUNTS, name, Decision(0.0, None))
+    run = RunHandle(COUNTS, name, SamplingDraw(0.0, None))
     run.size, run.priority = size, priority
     return run
 

@@ -21,8 +21,8 @@ class RecordingMonitor:
     def __init__(self, sampler):
         self.sampler, self.counters, self.taken = sampler, RunCounters(), []
 
-    def enqueue(self, run, choice):
-        run.choice = choice
+    def enqueue(self, run, sampling):
+        run.sampling = sampling
         self.taken.append(run.info())
         return True
 
@@ -42,11 +42,11 @@ class Traffic:
 
     def run(self, run_id, *, pipeline="", target=None, passages=(), **facts):
         """One run; whether it was queued."""
-        decision = self.sampler.begin(run_id, pipeline)
-        if decision is None:
+        draw = self.sampler.begin(run_id, pipeline)
+        if draw is None:
             self.monitor.counters.sampled_out()
             return False
-        run = RunHandle(self.monitor, run_id, decision, pipeline=pipeline)
+        run = RunHandle(self.monitor, run_id, draw, pipeline=pipeline)
         return run.submit(ended_run("q", passages, "r", **facts), target=target)
 
     def feedback(self, name, *, value):

@@ -23,8 +23,8 @@ def test_rate_zero_takes_nothing_and_rate_one_everything(key):
     nothing = Sampler(Sampling.nothing(), metrics=NAMES)
     everything = Sampler(Sampling.everything(), general=0.0, metrics=NAMES)
     assert nothing.begin(key, "") is None
-    choice = everything.begin(key, "").choice
-    assert (choice.probability, choice.metrics) == (1.0, dict.fromkeys(NAMES, 1.0))
+    sampling = everything.begin(key, "").result
+    assert (sampling.probability, sampling.metrics) == (1.0, dict.fromkeys(NAMES, 1.0))
 
 
 @given(rate=RATES, own=RATES, of_pipeline=RATES)
@@ -37,10 +37,10 @@ def test_the_lower_of_two_own_rates_counts(rate, own, of_pipeline):
     }
     for pipeline, rates in expected.items():
         for key in KEYS[:20]:
-            decision = sampler.begin(key, pipeline)
+            draw = sampler.begin(key, pipeline)
             chosen = {name: chance for name, chance in rates.items() if position(key) < chance}
-            assert (decision.choice.metrics if decision else {}) == chosen
-            assert not chosen or decision.choice.probability == max(chosen.values())
+            assert (draw.result.metrics if draw else {}) == chosen
+            assert not chosen or draw.result.probability == max(chosen.values())
 
 
 def test_only_the_chosen_metrics_are_evaluated(monitor_of, case):

@@ -128,14 +128,14 @@ def test_the_highest_chance_that_speaks_for_a_run_is_its_inclusion_probability(k
     sampler = Sampler(Sampling(rate=rate, rules=rules), metrics=["m"])
     chance = sampler.begin(key, "")
     assert chance is not None
-    choice = sampler._choose(chance.position, "", rules[:2])
-    assert (choice is not None) == (position(key) < max(rate, one, two))
-    if choice is not None:
-        assert choice.probability == choice.metrics["m"] == max(rate, one, two)
-        assert choice.rules == ("one", "two")
+    sampling = sampler._choose(chance.position, "", rules[:2])
+    assert (sampling is not None) == (position(key) < max(rate, one, two))
+    if sampling is not None:
+        assert sampling.probability == sampling.metrics["m"] == max(rate, one, two)
+        assert sampling.rules == ("one", "two")
         by = {"rate": rate, "one": one, "two": two}
-        assert position(key) < by[choice.reason]
-        assert (choice.reason == "rate") == (position(key) < rate)
+        assert position(key) < by[sampling.reason]
+        assert (sampling.reason == "rate") == (position(key) < rate)
 
 
 def test_runs_no_rule_can_reach_are_not_even_followed(monitor_of):
