@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from ragaliq.capture.texts import Message
-from ragaliq.core.passages import Passage, plain
+from ragaliq.core.passages import Passage, json_safe
 
 Step: TypeAlias = Hashable
 Passages: TypeAlias = Sequence[Passage]
@@ -185,7 +185,7 @@ def read_message(written: Sequence[Any]) -> Message:
 def write_passages(passages: Passages) -> list[list[Any]]:
     """Passages as plain data."""
     return [
-        [text, own_id, score, plain(metadata) if metadata else None, shown_as]
+        [text, own_id, score, json_safe(metadata) if metadata else None, shown_as]
         for text, own_id, score, metadata, shown_as in passages
     ]
 

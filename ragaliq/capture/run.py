@@ -54,7 +54,7 @@ from ragaliq.capture.texts import (
     Reader,
 )
 from ragaliq.core.citations import Citation, citations_in
-from ragaliq.core.passages import Passage, context_chunks, plain
+from ragaliq.core.passages import Passage, context_chunks, json_safe
 from ragaliq.core.test_case import CaseSources, RAGTestCase, Turn
 
 _OF_HISTORY = frozenset({"chat_history", "history", "messages"})
@@ -343,7 +343,7 @@ class RunLog:
             history=list(found.history),
             citations=citations_in(self.blocks) if self._citations is None else self._citations,
             tags=list(self.tags),
-            metadata=plain(self.metadata) if self.metadata else {},
+            metadata=json_safe(self.metadata) if self.metadata else {},
             sources=self.sources,
         )
 
@@ -368,7 +368,7 @@ class RunLog:
             "passages": None if self.passages is None else write_passages(self.passages),
             "citations": [citation.model_dump() for citation in citations_in(self.blocks)],
             "tags": [*self.tags],
-            "metadata": plain(self.metadata) if self.metadata else {},
+            "metadata": json_safe(self.metadata) if self.metadata else {},
             "conversation": [write_message(message) for message in messages],
             "has_fetched_texts": self.has_fetched_texts,
             "events": [write_event(event, steps) for event in list(self._events)],
@@ -500,7 +500,7 @@ class RunLog:
         return next(((source, passages) for source, passages in found if passages), ("", ()))
 
 
-def built(case: RAGTestCase | RunLog) -> RAGTestCase:
+def to_case(case: RAGTestCase | RunLog) -> RAGTestCase:
     """A case; that of a log is built, see `RunLog.build`."""
     return case.build() if isinstance(case, RunLog) else case
 

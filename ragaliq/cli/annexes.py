@@ -41,7 +41,7 @@ def _command(point: EntryPoint) -> Any:
     missing = next((extra for extra in point.extras if not _is_installed(extra)), None)
     found = None
     try:
-        found = _named(point.name, point.load())
+        found = _as_command(point.name, point.load())
     except ModuleNotFoundError as error:  # of an annex that imports at once what its extra brings
         missing = missing or next(iter(point.extras), error.name)
     if missing is None:
@@ -55,10 +55,10 @@ def _command(point: EntryPoint) -> Any:
     settings = {"ignore_unknown_options": True, "allow_extra_args": True}
     about = found.help if found is not None else ""
     app.command(help=f"(needs {install}) {about}".strip(), context_settings=settings)(refuse)
-    return _named(point.name, app)
+    return _as_command(point.name, app)
 
 
-def _named(name: str, loaded: Any) -> Any:
+def _as_command(name: str, loaded: Any) -> Any:
     app = loaded
     if not isinstance(loaded, typer.Typer):
         app = typer.Typer(add_completion=False, rich_markup_mode=None)

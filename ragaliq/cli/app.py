@@ -13,7 +13,7 @@ from ragaliq._version import __version__
 from ragaliq.cli.annexes import Commands
 from ragaliq.cli.cases import cases
 from ragaliq.cli.compare import CompareCommand, compare
-from ragaliq.cli.console import Command, ExitCode, code_of, errors, output, plain
+from ragaliq.cli.console import Command, ExitCode, code_of, errors, escape_for_terminal, output
 from ragaliq.cli.demo import demo
 from ragaliq.cli.doctor import doctor
 from ragaliq.cli.estimate import estimate, metrics
@@ -55,7 +55,7 @@ def run() -> int:
     try:
         result = app(prog_name="ragaliq", standalone_mode=False)
     except RagaliqError as error:
-        errors.print(plain(f"ragaliq: {error}"))
+        errors.print(escape_for_terminal(f"ragaliq: {error}"))
         return code_of(error)
     except BrokenPipeError:
         # The reader of a pipe has gone (`| head`): nobody is left to tell.
@@ -65,7 +65,7 @@ def run() -> int:
         # Of a path that cannot even be looked for: too long a name, a folder that is closed.
         if error.filename is None:
             raise
-        errors.print(plain(f"ragaliq: {error.filename}: {error.strerror}"))
+        errors.print(escape_for_terminal(f"ragaliq: {error.filename}: {error.strerror}"))
         return ExitCode.DATA
     except Exception as error:
         if not hasattr(error, "exit_code"):

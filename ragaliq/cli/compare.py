@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 from rich.table import Table
 
-from ragaliq.cli.console import Command, ExitCode, errors, output, plain
+from ragaliq.cli.console import Command, ExitCode, errors, escape_for_terminal, output
 from ragaliq.cli.outputs import require_writable
 from ragaliq.datasets.rows import is_place
 from ragaliq.errors import ConfigurationError, DatasetError
@@ -233,10 +233,10 @@ def compare(
         changes, more = _changes(before, after, metrics)
         for path in out:
             found.write(path, changes, more)
-        errors.print(plain(f"written: {', '.join(map(str, out))}"))
+        errors.print(escape_for_terminal(f"written: {', '.join(map(str, out))}"))
     problems = [each.problem for each in found.metrics if each.problem]
     for problem in problems:
-        errors.print(plain(problem, style="bold"))
+        errors.print(escape_for_terminal(problem, style="bold"))
     return ExitCode.BELOW_THRESHOLD if problems else ExitCode.OK
 
 
@@ -272,25 +272,25 @@ def _show(
     *,
     show: int,
 ) -> None:
-    output.print(plain(found.lead))
+    output.print(escape_for_terminal(found.lead))
     table = Table(box=None, pad_edge=False)
     for column in columns_of(found.runs):
         # Figures and words are read as a whole; titles may take several lines.
         table.add_column(
-            plain(column),
+            escape_for_terminal(column),
             overflow="fold",
             min_width=_INTERVAL if column == "95 % interval" else None,
             no_wrap=column in ("metric", "change", "up", "down", "verdict"),
         )
     for metric in found.metrics:
-        table.add_row(*map(plain, metric.cells()))
+        table.add_row(*map(escape_for_terminal, metric.cells()))
     output.print(table)
     if changed := sum(pair.asks_something_else for pair in pairs):
         errors.print(f"{changed:,} pairs have the same id and another question")
     for each in metrics:
         _list_changes(each, show)
     for name in sorted(before.low_is_good.keys() ^ after.low_is_good.keys()):
-        errors.print(plain(f"{name} is in one of the two files only"))
+        errors.print(escape_for_terminal(f"{name} is in one of the two files only"))
     for each in metrics:
         scores = sum(each.name in case.repeats for case in (*before.cases, *after.cases))
         if alone := scores - 2 * len(each.scored):
@@ -417,6 +417,8 @@ def _change_of(metric: _Metric, gates: Sequence[_Gate]) -> MetricChange:
 def _list_changes(metric: _Metric, show: int) -> None:
     changed = metric.changed()
     for pair, before, after, _ in changed[:show]:
-        output.print(plain(f"{metric.name} {before:.2f} -> {after:.2f}  {pair.label}"))
+        output.print(
+            escape_for_terminal(f"{metric.name} {before:.2f} -> {after:.2f}  {pair.label}")
+        )
     if len(changed) > show:
         output.print(f"{metric.name}: {len(changed) - show:,} more cases changed")

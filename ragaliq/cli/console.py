@@ -62,7 +62,7 @@ output = _Console(highlight=False, soft_wrap=True)
 errors = _Console(stderr=True, highlight=False, soft_wrap=True)
 
 
-def plain(text: str, *, limit: int | None = None, style: str = "") -> Text:
+def escape_for_terminal(text: str, *, limit: int | None = None, style: str = "") -> Text:
     """Text of any origin as it may be printed: one line, no control characters, no markup."""
     return Text(printable(text, limit=limit), style=style)
 
@@ -129,7 +129,7 @@ def exports_telemetry() -> bool:
     try:
         return configure_from_environment("ragaliq")
     except ConfigurationError as error:  # the exporter is not installed
-        errors.print(plain(f"no telemetry is exported: {error}"))
+        errors.print(escape_for_terminal(f"no telemetry is exported: {error}"))
         return False
 
 
@@ -188,7 +188,7 @@ def say_what_is_left(judged: int, total: int, kept_in: Path | None, *, option: s
         line += f"nothing is kept: with {option} a further run could continue"
     else:
         line += f"results are kept in {kept_in}: rerun with {option} to continue"
-    errors.print(plain(line))
+    errors.print(escape_for_terminal(line))
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import typer
 from rich.table import Table
 
-from ragaliq.cli.console import ExitCode, errors, output, plain
+from ragaliq.cli.console import ExitCode, errors, escape_for_terminal, output
 from ragaliq.cli.options import BaseUrl, Judge, Model, choose_judge
 from ragaliq.core.checks import did_you_mean, naming
 from ragaliq.core.test_case import RAGTestCase
@@ -85,11 +85,11 @@ def doctor(
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_row("Python", platform.python_version())
     for name, state in (*_packages(), *_environment(os.environ, known_variables())):
-        table.add_row(name, plain(state, limit=100))
+        table.add_row(name, escape_for_terminal(state, limit=100))
     output.print(table)
     problems = environment_problems()
     for problem in problems:
-        errors.print(plain(f"wrong: {problem}"))
+        errors.print(escape_for_terminal(f"wrong: {problem}"))
     code = ExitCode.OK
     if not offline:
         try:
@@ -98,7 +98,7 @@ def doctor(
             code = _try(asked.judge)
         except RagaliqError as error:
             who = f"judge {judge}: " if judge else "the judge: "
-            errors.print(plain(f"{who}{error}"))
+            errors.print(escape_for_terminal(f"{who}{error}"))
             code = ExitCode.JUDGE
     return ExitCode.USAGE if problems else code
 
@@ -120,10 +120,13 @@ def _environment(environ: Mapping[str, str], known: Collection[str]) -> Iterator
     for name in sorted(environ):
         if name.startswith("RAGALIQ_") and name not in _ENDPOINTS:
             # A misspelt name may stand for one that holds a password.
-            yield name, _shown(environ[name]) if name in known else "set, but nothing reads it"
+            yield (
+                name,
+                _without_secrets(environ[name]) if name in known else "set, but nothing reads it",
+            )
 
 
-def _shown(value: str) -> str:
+def _without_secrets(value: str) -> str:
     is_address = "://" in value and not value.startswith("sqlite:")
     return _without_credentials(value) if is_address else value
 

@@ -6,7 +6,7 @@ import inspect
 
 from rich.table import Table
 
-from ragaliq.cli.console import counted, errors, output, plain
+from ragaliq.cli.console import counted, errors, escape_for_terminal, output
 from ragaliq.cli.evaluate import show_skipped_runs
 from ragaliq.cli.options import (
     BaseUrl,
@@ -72,7 +72,7 @@ def estimate(
         f"{usage.total_tokens:,} tokens: "
         f"{price}"
     )
-    output.print(plain(asked.title))
+    output.print(escape_for_terminal(asked.title))
     if reader.skipped:
         errors.print(f"{reader.skipped} bad rows were skipped")
     show_skipped_runs(reader)

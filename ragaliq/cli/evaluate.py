@@ -21,9 +21,9 @@ from ragaliq.cli.console import (
     ExitCode,
     counted,
     errors,
+    escape_for_terminal,
     exports_telemetry,
     output,
-    plain,
     progress,
     say_what_is_left,
     stopped_by_sigterm,
@@ -67,7 +67,7 @@ from ragaliq.evaluators.metrics import (
     ContextRecallEvaluator,
     RelevanceEvaluator,
 )
-from ragaliq.judges.unsent import RequestWriter, reads_replies
+from ragaliq.judges.recording import RequestRecorder, replay_judge
 from ragaliq.offline.app import NoAnswer
 from ragaliq.offline.goals import Goal
 from ragaliq.offline.job import EvaluationJob
@@ -243,7 +243,7 @@ def evaluate(
     asked = choose_judge(
         judge, model=model, base_url=base_url, calibration=calibration, is_asked=not offline
     )
-    decider = asked.judge if replies is None else reads_replies(asked.judge, replies)
+    decider = asked.judge if replies is None else replay_judge(asked.judge, replies)
     chosen = measured(decider)
     for evaluator in chosen:
         evaluator.require(decider)
@@ -295,12 +295,16 @@ def evaluate(
             reader.skip_scored(names)
             if not reader.unscored:
                 place = sources[0].partition("?")[0]
-                output.print(plain(f"{place}: no run without a score; {reader.scored:,} have one"))
+                output.print(
+                    escape_for_terminal(
+                        f"{place}: no run without a score; {reader.scored:,} have one"
+                    )
+                )
                 show_skipped_runs(reader)
                 return ExitCode.OK
             sinks.append(reader.sink)
         if render is not None:
-            return asyncio.run(_render(RequestWriter(decider, render), render, chosen, reader))
+            return asyncio.run(_render(RequestRecorder(decider, render), render, chosen, reader))
         index = _read_through(reader, chosen, repeats=repeats, max_skipped=max_skipped)
         at_once = processes
         if at_once is None:
@@ -377,7 +381,7 @@ def _run(
         # Whatever ended the run, the results so far are shown and written.
         if summary.records:
             show_summary(summary, causes, job.worst, earlier=earlier)
-            output.print(plain(asked.title))
+            output.print(escape_for_terminal(asked.title))
             if job.scorer.judge.name.startswith("local"):
                 output.print(
                     "The embedded judge compares words, not meaning: check what surprises you, "
@@ -405,7 +409,9 @@ def _show_held(journal: EvaluationJournal) -> None:
         ),
     ):
         if count:
-            errors.print(plain(f"{count:,} {what}{'s' if count > 1 else ''} {became}"))
+            errors.print(
+                escape_for_terminal(f"{count:,} {what}{'s' if count > 1 else ''} {became}")
+            )
     if journal.failed:
         errors.print(
             f"the judge failed on {journal.failed:,} earlier cases; --retry-failed evaluates them "
@@ -421,7 +427,7 @@ def _show_sinks(stats: Mapping[str, SinkStats]) -> int:
         fates = {"written": counts.written, "passed over": counts.passed_over, "not stored": lost}
         unstored += lost + counts.passed_over
         fate = ", ".join(f"{number:,} {what}" for what, number in fates.items() if number)
-        errors.print(plain(f"sink {name}: {fate or 'nothing'}"))
+        errors.print(escape_for_terminal(f"sink {name}: {fate or 'nothing'}"))
     return unstored
 
 
@@ -447,7 +453,7 @@ def _write_files(
         _write_figures(path, figures, list(job.worst))
         files.append(path)
     if files:
-        errors.print(plain(f"written: {', '.join(map(str, files))}"))
+        errors.print(escape_for_terminal(f"written: {', '.join(map(str, files))}"))
     if job.journal is None:
         errors.print("claim by claim: add --out report.html or --out results.csv")
 
@@ -461,7 +467,7 @@ def _read_through(
         index.add(case, reader.row or number)
         has_context = has_context or case.has_context
     for row in reader.skipped_rows[:_SHOWN]:
-        errors.print(plain(f"skipped: {row.where}: {row.problem}"))
+        errors.print(escape_for_terminal(f"skipped: {row.where}: {row.problem}"))
     if reader.skipped > _SHOWN:
         errors.print(f"skipped: {reader.skipped - _SHOWN:,} more rows")
     if max_skipped is not None and reader.skipped > max_skipped:
@@ -479,7 +485,9 @@ def _read_through(
                 f"{reader.path}: {problem}: the columns are {reader.named_columns}. Add --field "
                 "context=COLUMN, or choose other metrics, such as --metrics relevance"
             )
-        errors.print(plain(f"{problem}: {blank!r} is blank in every row" if blank else problem))
+        errors.print(
+            escape_for_terminal(f"{problem}: {blank!r} is blank in every row" if blank else problem)
+        )
     return index
 
 
@@ -492,13 +500,13 @@ def _require_known_requests(metric: Evaluator, strategy: StrategyName | None) ->
 
 
 async def _render(
-    writer: RequestWriter, path: Path, metrics: Sequence[Evaluator], cases: CaseReader
+    writer: RequestRecorder, path: Path, metrics: Sequence[Evaluator], cases: CaseReader
 ) -> int:
     scorer = Scorer(writer.judge, metrics)
     async with scorer, aclosing(scorer.stream(cases, concurrency=1)) as stream:
         async for _ in stream:
             pass
-    errors.print(plain(f"{path}: {writer.count} requests; nothing was sent"))
+    errors.print(escape_for_terminal(f"{path}: {writer.count} requests; nothing was sent"))
     return ExitCode.OK
 
 
@@ -508,9 +516,9 @@ def _code(summary: Summary, goals: list[Goal]) -> int:
     fair = [goal for goal in goals if not failed or goal.metric not in ("", *failed)]
     problems = [goal.problem(summary) for goal in fair]
     for problem in filter(None, problems):
-        errors.print(plain(problem))
+        errors.print(escape_for_terminal(problem))
     if failed:
-        errors.print(plain(f"the judge failed on every case: {', '.join(failed)}"))
+        errors.print(escape_for_terminal(f"the judge failed on every case: {', '.join(failed)}"))
         return ExitCode.JUDGE
     return ExitCode.BELOW_THRESHOLD if any(problems) else ExitCode.OK
 
@@ -534,9 +542,9 @@ def show_summary(
     if shown:
         output.print("\nlowest scores")
     for bad in shown:
-        output.print(plain(f"  {bad.id}  {bad.question}", limit=100))
+        output.print(escape_for_terminal(f"  {bad.id}  {bad.question}", limit=100))
         for reason in bad.reasons:
-            output.print(plain(f"    {reason}"))
+            output.print(escape_for_terminal(f"    {reason}"))
     output.print(f"\n{pass_line(*summary.passing, summary.cases)}")
     cost = summary.usage.cost_usd
     price = "cost unknown" if cost is None else f"${cost:,.4f}"
@@ -560,7 +568,7 @@ def show_summary(
         of_all = "" if len(found) == 1 else f" of {found.total():,}"
         cause = f": {causes[kind]}" if causes and kind in causes else ""
         line = f"failures of the judge: {count:,}{of_all} with {kind}{cause}"
-        errors.print(plain(line, limit=_MOST_OF_A_CAUSE))
+        errors.print(escape_for_terminal(line, limit=_MOST_OF_A_CAUSE))
 
 
 def _show_metrics(summary: Summary) -> None:
@@ -580,7 +588,7 @@ def _show_metrics(summary: Summary) -> None:
     for name, metric in summary.metrics.items():
         if others := others_of(metric.statuses, metric.passing):
             scored = metric.statuses.get("scored", 0)
-            output.print(plain(f"{name}: {scored:,} scored, {others}"))
+            output.print(escape_for_terminal(f"{name}: {scored:,} scored, {others}"))
 
 
 def _write_figures(path: Path, figures: dict[str, Any], worst: Sequence[BadAnswer]) -> None:
@@ -605,7 +613,7 @@ def show_skipped_runs(reader: CaseReader) -> None:
     if reader.skipped_runs:
         errors.print(f"runs skipped, of {reader.traces:,} traces:")
     for reason, count in reader.skipped_runs.most_common():
-        errors.print(plain(f"  {count:,} {reason}: {REASONS.get(reason, reason)}"))
+        errors.print(escape_for_terminal(f"  {count:,} {reason}: {REASONS.get(reason, reason)}"))
     if running := getattr(reader, "running", 0):
         errors.print(f"  {running:,} traces are not complete yet; run it again later")
     if reader.late_spans:

@@ -16,7 +16,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from ragaliq.cli.console import errors, plain
+from ragaliq.cli.console import errors, escape_for_terminal
 from ragaliq.core.checks import naming
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.datasets import CaseReader, read_cases
@@ -319,7 +319,7 @@ class ChosenJudge(NamedTuple):
     def announce(self) -> None:
         """Print who is going to be asked where no option says it, before it costs anything."""
         if self.variables:
-            errors.print(plain(self.title))
+            errors.print(escape_for_terminal(self.title))
 
 
 def choose_judge(

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ragaliq.cli.console import ExitCode, output, plain
+from ragaliq.cli.console import ExitCode, escape_for_terminal, output
 from ragaliq.cli.options import Pipeline, Since, Until
 from ragaliq.cli.outputs import require_writable
 from ragaliq.errors import ConfigurationError
@@ -72,7 +72,9 @@ def report(
         answers += f" evaluated {written.evaluations:,} times"
     size = written.bytes / 1_000_000
     output.print(
-        plain(f"{written.path}: {answers}, {written.in_full:,} of them in full, {size:.1f} MB")
+        escape_for_terminal(
+            f"{written.path}: {answers}, {written.in_full:,} of them in full, {size:.1f} MB"
+        )
     )
     return ExitCode.OK
 

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from ragaliq.cli.console import Command, ExitCode, errors, output, plain
+from ragaliq.cli.console import Command, ExitCode, errors, escape_for_terminal, output
 from ragaliq.cli.options import Fields, MappingFile, Resolve, imported, names_of
 from ragaliq.datasets import TraceReader, read_cases
 from ragaliq.errors import ConfigurationError, DatasetError
@@ -83,14 +83,18 @@ def explain(
         unread += others[: _MOST_DRAFTED - len(unread)]
         for run in runs:
             reasons[run.reason] += 1
-        for line in (*chain(*map(_told, runs)), *_told_others(others)):
-            output.print(plain(line))
+        for line in (*chain(*map(_describe_run, runs)), *_describe_others(others)):
+            output.print(escape_for_terminal(line))
         if output.quiet:  # nobody reads on, and there may be gigabytes more
             break
     rules = draft_mapping(unread) if write_mapping is not None else []
     if write_mapping is not None and rules:
         write_mapping.write_text(toml_of(rules), encoding="utf-8")
-        errors.print(plain(f"{number_of(len(rules), 'rule')} in {write_mapping}; look through it"))
+        errors.print(
+            escape_for_terminal(
+                f"{number_of(len(rules), 'rule')} in {write_mapping}; look through it"
+            )
+        )
     if not found and not rules:
         named = f" whose id begins with {trace}" if trace else ""
         raise (ConfigurationError if trace else DatasetError)(
@@ -99,7 +103,9 @@ def explain(
         )
     cases = reasons.pop("", 0)
     skipped = ", ".join(f"{count:,} {reason}" for reason, count in reasons.most_common())
-    output.print(plain(number_of(cases, "case") + (f"; no case: {skipped}" if skipped else "")))
+    output.print(
+        escape_for_terminal(number_of(cases, "case") + (f"; no case: {skipped}" if skipped else ""))
+    )
     return ExitCode.OK
 
 
@@ -110,7 +116,7 @@ def _others(spans: Sequence[TraceSpan], runs: Sequence[TracedCase]) -> list[Trac
     return sorted(rest.values(), key=lambda span: span.start_ns)
 
 
-def _told_others(spans: Sequence[TraceSpan]) -> Iterator[str]:
+def _describe_others(spans: Sequence[TraceSpan]) -> Iterator[str]:
     if not spans:
         return
     yield f"trace {spans[0].trace_id}: spans of no run"
@@ -121,7 +127,7 @@ def _told_others(spans: Sequence[TraceSpan]) -> Iterator[str]:
     yield ""
 
 
-def _told(run: TracedCase) -> Iterator[str]:
+def _describe_run(run: TracedCase) -> Iterator[str]:
     yield f"trace {run.target.trace_id}, span {run.target.span_id}: {run.pipeline}"
     log = run.log
     if log is None:

@@ -102,7 +102,7 @@ class TraceReader(CaseReader):
                 unseen.difference_update(*(span.attributes for span in spans))
             self.traces += 1
             for traced in self._runs_of(spans):
-                case = self._built(traced)
+                case = self._to_case(traced)
                 if case is not None:
                     yield case
         for field, name in self._fields.items():
@@ -137,7 +137,7 @@ class TraceReader(CaseReader):
                 self.late_spans = groups.late
         yield from groups.rest()
 
-    def _built(self, traced: TracedCase) -> RAGTestCase | None:
+    def _to_case(self, traced: TracedCase) -> RAGTestCase | None:
         try:
             case = case_of(traced)
         except ValidationError:

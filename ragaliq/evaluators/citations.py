@@ -64,8 +64,10 @@ class _Chunks:
             for key in DOCUMENT_NAMES:
                 name = chunk.metadata.get(key)
                 if isinstance(name, str) and name.strip():
-                    self._named.setdefault(_plain(name), chunk_id)
-                    self._named.setdefault(_plain(name.replace("\\", "/").split("/")[-1]), chunk_id)
+                    self._named.setdefault(_folded(name), chunk_id)
+                    self._named.setdefault(
+                        _folded(name.replace("\\", "/").split("/")[-1]), chunk_id
+                    )
         self._own = own
 
     def numbered(self, number: int) -> ChunkId | None:
@@ -77,10 +79,10 @@ class _Chunks:
         ids = self._case.chunk_ids
         return ids[number - 1] if 1 <= number <= len(ids) and not self._nodes else None
 
-    def named(self, name: str) -> ChunkId | None:
+    def by_name(self, name: str) -> ChunkId | None:
         """The chunk that a name names: by its id, or by what its metadata call its document."""
         for each in (name, _PAGE.sub("", name)):
-            plain = _plain(each)
+            plain = _folded(each)
             found = self._own.get(each.strip().casefold(), self._named.get(plain))
             if found is not None:
                 return found
@@ -93,7 +95,7 @@ class _Chunks:
             for chunk_id, text in self._texts.items():
                 if citation.quote.strip() in text or SearchedText(text).find_words(citation.quote):
                     return chunk_id
-        found = self.named(citation.source) if citation.source else None
+        found = self.by_name(citation.source) if citation.source else None
         ids = self._case.chunk_ids
         if found is None and citation.position is not None and not citation.quote.strip():
             found = ids[citation.position] if 0 <= citation.position < len(ids) else None
@@ -109,7 +111,7 @@ class _Chunks:
         return self._texts.get(chunk_id, "")[start:end]
 
 
-def _plain(name: str) -> str:
+def _folded(name: str) -> str:
     return " ".join(re.findall(r"\w+", name.casefold()))
 
 
@@ -218,7 +220,7 @@ def _cited(
     markers = _markers(answer, chunks)
     sentences = _sentences(answer, markers)
     has_lost = any(claim.answer_span is None for claim in claims)
-    said = [set(_plain(answer[a:b]).split()) for a, b in sentences] if has_lost else []
+    said = [set(_folded(answer[a:b]).split()) for a, b in sentences] if has_lost else []
     places = [claim.answer_span or _likest(sentences, said, claim.claim) for claim in claims]
     order = sorted(range(len(places)), key=places.__getitem__)
     longest = max((b - a for a, b in places), default=0)
@@ -253,7 +255,7 @@ def _markers(answer: str, chunks: _Chunks) -> list[_Marker]:
     notes: dict[int, ChunkId | None] = {}
     aside: list[tuple[int, int]] = []
     for note in _NOTE.finditer(answer):
-        chunk_id = chunks.named(note[3])
+        chunk_id = chunks.by_name(note[3])
         # Without a colon it may be a sentence that begins with its citation.
         if chunk_id is not None or note[2]:
             number = int(note[1])
@@ -267,7 +269,7 @@ def _markers(answer: str, chunks: _Chunks) -> list[_Marker]:
             continue
         if match["by_name"]:
             names = re.sub(_NAME, r"\1", match["by_name"]).split(";")
-            cited = tuple(map(chunks.named, names))
+            cited = tuple(map(chunks.by_name, names))
         else:
             numbers = _numbers(match["numbers"] or match["wide"])
             cited = tuple(notes[n] if n in notes else chunks.numbered(n) for n in numbers)
@@ -308,6 +310,6 @@ def _likest(
     sentences: Sequence[tuple[int, int]], said: Sequence[set[str]], claim: str
 ) -> tuple[int, int]:
     """The sentence with most of a claim's words, where the claim has no place in the answer."""
-    words = set(_plain(claim).split())
+    words = set(_folded(claim).split())
     shared = [len(words & each) for each in said]
     return sentences[shared.index(max(shared))] if any(shared) else (0, 0)

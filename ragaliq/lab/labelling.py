@@ -15,7 +15,7 @@ from ragaliq.core.results import Verdict
 from ragaliq.datasets.labelled_claims import read_labelled_claims
 from ragaliq.errors import DatasetError
 from ragaliq.lab.agreement import kappa_estimate
-from ragaliq.lab.labels import Draw, Drawing
+from ragaliq.lab.labels import Draw, LabelingBatch
 from ragaliq.records import EvaluationRecord
 from ragaliq.records.results_file import read_results_file
 from ragaliq.statistics import Estimate
@@ -90,10 +90,10 @@ def _claims(record: EvaluationRecord) -> Iterator[UnlabelledClaim]:
                 )
 
 
-def drawn_claims(drawing: Drawing) -> list[UnlabelledClaim]:
+def claims_of_batch(batch: LabelingBatch) -> list[UnlabelledClaim]:
     """The claims of drawn answers, answer by answer in the order of their places."""
     found = []
-    for answer in drawing.answers:
+    for answer in batch.answers:
         run, case = answer.record.run, answer.record.case
         assert case is not None  # noqa: S101 - only answers with texts are drawn
         for number, claim in enumerate(answer.claims):
@@ -113,7 +113,7 @@ def drawn_claims(drawing: Drawing) -> list[UnlabelledClaim]:
                         claims=len(answer.claims),
                         size=answer.size,
                         place=answer.place,
-                        frame=drawing.frame,
+                        frame=batch.frame,
                     ),
                 )
             )

@@ -41,7 +41,7 @@ _LEAST_SIZE = 0.2
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
-class Frame(BaseModel):
+class SamplingFrame(BaseModel):
     """The answers that a session of labelling drew from; times are Unix seconds, both included."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -82,11 +82,11 @@ class Draw(BaseModel):
     claims: int
     size: float = Field(gt=0.0, le=1.0)
     place: float = Field(gt=0.0)
-    frame: Frame
+    frame: SamplingFrame
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DrawnAnswer:
+class SelectedAnswer:
     """An answer to be labelled.
 
     Attributes:
@@ -118,7 +118,7 @@ class DrawnAnswer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drawing:
+class LabelingBatch:
     """The next answers in line.
 
     Attributes:
@@ -128,8 +128,8 @@ class Drawing:
         without_text: Answers that cannot be labelled, since no texts are stored.
     """
 
-    answers: Sequence[DrawnAnswer]
-    frame: Frame
+    answers: Sequence[SelectedAnswer]
+    frame: SamplingFrame
     population: int
     without_text: int
 
@@ -142,7 +142,7 @@ def draw_answers(
     since: Moment | None = None,
     until: Moment | None = None,
     pipeline: str | None = None,
-) -> Drawing:
+) -> LabelingBatch:
     """The answers at the front of the line.
 
     Only answers that represent traffic and were scored claim by claim are in the line; of several
@@ -183,7 +183,7 @@ def draw_answers(
     ahead = heapq.nsmallest(number, (each for run_id, each in line.items() if run_id not in done))
     wanted = {evaluation_id: place for place, evaluation_id in ahead}
     answers = [
-        DrawnAnswer(
+        SelectedAnswer(
             record=record,
             claims=result.claims,
             size=_size(result.claims),
@@ -193,9 +193,9 @@ def draw_answers(
         if record.evaluation_id in wanted and (result := _claims_of(record)) is not None
     ]
     answers.sort(key=lambda answer: answer.place)
-    return Drawing(
+    return LabelingBatch(
         answers=answers,
-        frame=Frame(since=seconds_of(since), until=newest, pipeline=pipeline),
+        frame=SamplingFrame(since=seconds_of(since), until=newest, pipeline=pipeline),
         population=len(line),
         without_text=len(without_text),
     )
@@ -287,7 +287,7 @@ class Labels:
     answers: Mapping[str, LabelledAnswer] = field(default_factory=dict)
     unfinished: int = 0
     undrawn: int = 0
-    reach: Mapping[Frame, float] = field(default_factory=dict)
+    reach: Mapping[SamplingFrame, float] = field(default_factory=dict)
 
     def of(self, score: StoredScore) -> LabelledAnswer | None:
         """What people say about the answer that has this score."""
@@ -320,7 +320,7 @@ def read_labels(path: str | Path) -> Labels:
         else:
             rows.setdefault(row.draw.run_id, {})[row.draw.claim] = row
     answers: dict[str, LabelledAnswer] = {}
-    reach: dict[Frame, float] = {}
+    reach: dict[SamplingFrame, float] = {}
     for run_id, claims in rows.items():
         last = list(claims.values())[-1]
         assert last.draw is not None  # noqa: S101 - those without went another way

@@ -872,7 +872,7 @@ class Monitor:
         if self._reporter is None and run.awaited is None:
             return None
         lag = max(0.0, time.time() - run.ended_at)
-        return Evaluation(case=scorer.shown(case), results=results, run=info, lag=lag)
+        return Evaluation(case=scorer.redacted(case), results=results, run=info, lag=lag)
 
     async def _publish(
         self, elsewhere: Publisher, run: RunHandle, case: RAGTestCase, info: RunInfo

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from ragaliq.capture import RunLog
-from ragaliq.capture.run import built
+from ragaliq.capture.run import to_case
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import ConfigurationError, NotEvaluated
 
@@ -53,7 +53,7 @@ async def answers(
 
     async def asked(question: RAGTestCase) -> RAGTestCase | NoAnswer:
         try:
-            case = built(await ask(question.query))
+            case = to_case(await ask(question.query))
         except ConfigurationError:
             raise
         except NotEvaluated as error:

@@ -18,8 +18,8 @@ from ragaliq.judges.cascade import CascadeJudge
 from ragaliq.judges.local import LocalJudge
 from ragaliq.judges.local.judge import WordingJudge
 from ragaliq.judges.prompted import PromptedJudge
+from ragaliq.judges.recording import cost_estimator
 from ragaliq.judges.resolve import JudgeSpec, resolve_judge
-from ragaliq.judges.unsent import counts_costs
 from ragaliq.offline.run import evaluate_async
 from ragaliq.telemetry.emit import TelemetryOptions
 
@@ -94,7 +94,7 @@ def _counting(judge: LLMJudge) -> LLMJudge:
         free.name = judge.name
         return free
     if isinstance(judge, PromptedJudge):
-        return counts_costs(judge, LocalJudge())
+        return cost_estimator(judge, LocalJudge())
     raise ConfigurationError(
         f"what {type(judge).__name__} costs cannot be estimated; it can for 'local', 'claude', "
         "judges derived from PromptedJudge, and cascades of these"

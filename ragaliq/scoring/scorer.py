@@ -381,7 +381,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         """The results of a case that the breaker kept from the judge."""
         return {each.name: self._unjudged[each.name] for each in self.chosen(metrics)}
 
-    def shown(self, case: RAGTestCase) -> RAGTestCase:
+    def redacted(self, case: RAGTestCase) -> RAGTestCase:
         """A case as results show it: with what `redact_for_judge` returns."""
         return case if self._redact is None else _redacted(case, self._redact)[0]
 

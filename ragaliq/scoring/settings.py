@@ -41,7 +41,7 @@ def settings_variables() -> frozenset[str]:
     return frozenset(f"{_PREFIX}{name.upper()}" for name in LiveSettings.model_fields)
 
 
-def _given(kind: type[JudgeSettings]) -> dict[str, Any]:
+def _values_of(kind: type[JudgeSettings]) -> dict[str, Any]:
     """What the environment says, by field; an empty variable counts as not set."""
     values = {name: os.environ.get(f"{_PREFIX}{name.upper()}") for name in kind.model_fields}
     return {name: value for name, value in values.items() if value}
@@ -49,7 +49,7 @@ def _given(kind: type[JudgeSettings]) -> dict[str, Any]:
 
 def read_judge_settings() -> JudgeSettings:
     """Read the variables that say who judges."""
-    return JudgeSettings.model_validate(_given(JudgeSettings))
+    return JudgeSettings.model_validate(_values_of(JudgeSettings))
 
 
 def read_settings() -> LiveSettings:
@@ -60,13 +60,13 @@ def read_settings() -> LiveSettings:
     """
     if problems := settings_problems():
         raise ConfigurationError("; ".join(problems))
-    return LiveSettings.model_validate(_given(LiveSettings))
+    return LiveSettings.model_validate(_values_of(LiveSettings))
 
 
 def settings_problems() -> list[str]:
     """What is wrong with the variables that begin with `RAGALIQ_`, each by its name."""
     try:
-        LiveSettings.model_validate(_given(LiveSettings))
+        LiveSettings.model_validate(_values_of(LiveSettings))
     except ValidationError as error:
         return [
             f"{_PREFIX}{str(problem['loc'][0]).upper()}: {problem['msg']}, "

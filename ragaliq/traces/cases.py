@@ -154,7 +154,7 @@ def cases_of_trace(
     for steps in forest.runs:
         fetching: Fetching = "no" if resolve is None else _fetch_texts(steps, resolve)
         try:
-            found.append(_Run(steps, attribute_names, fetching).case())
+            found.append(TraceRun(steps, attribute_names, fetching).case())
         except Exception as error:  # noqa: BLE001 - as above
             found.append(_unreadable(steps, error))
     if forest.knotted:
@@ -233,7 +233,7 @@ def _labelled(prompt: str) -> Found | None:
     return Found(lines[-1].strip(), "prompt.question") if lines else None
 
 
-class _Run:
+class TraceRun:
     """Reads one run, whose first step may be only what the others are in, such as a request."""
 
     def __init__(

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ragaliq.cli.console import Command, ExitCode, errors, output, plain
+from ragaliq.cli.console import Command, ExitCode, errors, escape_for_terminal, output
 
 dead_letters = typer.Typer(
     name="dead-letters", help="Jobs that no worker could do.", no_args_is_help=True
@@ -34,7 +34,7 @@ def show(*, broker: Broker = None, queue: Queue = "ragaliq") -> int:
     for letter in found:
         when = datetime.fromtimestamp(letter.at, UTC).isoformat(timespec="seconds")
         line = f"{letter.job_id or '-':32}  {letter.reason:18}  {letter.deliveries}  {when}"
-        output.print(plain(f"{line}  {letter.detail}", limit=200))
+        output.print(escape_for_terminal(f"{line}  {letter.detail}", limit=200))
     errors.print(f"{len(found)} dead letters")
     return ExitCode.OK
 

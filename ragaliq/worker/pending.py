@@ -6,7 +6,13 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
 
-from ragaliq.cli.console import errors, exports_telemetry, output, plain, stopped_by_sigterm
+from ragaliq.cli.console import (
+    errors,
+    escape_for_terminal,
+    exports_telemetry,
+    output,
+    stopped_by_sigterm,
+)
 from ragaliq.cli.options import choose_judge
 from ragaliq.errors import ConfigurationError, StoreError
 from ragaliq.evaluators.evaluator import Evaluator
@@ -87,14 +93,14 @@ def evaluate_runs(
     exports_telemetry()
     title = asyncio.run(run())
     for job_id, reason in list(skipped.items())[:5]:
-        errors.print(plain(f"skipped: run {job_id} stays in the file: {reason}"))
+        errors.print(escape_for_terminal(f"skipped: run {job_id} stays in the file: {reason}"))
     if len(skipped) > 5:
         errors.print(f"skipped: {len(skipped) - 5:,} more runs")
     if not summary.records:
         output.print("no run was pending" if not skipped else "no run was judged")
     else:
         show(summary)
-    output.print(plain(title))
+    output.print(escape_for_terminal(title))
     if any(isinstance(reason, StoreError) for reason in skipped.values()):
         raise StoreError("a sink did not store every result; those runs stay in the file")
     return summary

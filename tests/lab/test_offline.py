@@ -9,7 +9,7 @@ from ragaliq import ClaimVerdict, ConfigurationError, DatasetError, LocalJudge
 from ragaliq.datasets import read_labelled_claims
 from ragaliq.errors import JudgeError
 from ragaliq.judges import ClaudeJudge, OpenAICompatibleJudge
-from ragaliq.judges.unsent import RequestWriter, reads_replies
+from ragaliq.judges.recording import RequestRecorder, replay_judge
 from ragaliq.lab.bench import bench_of
 from ragaliq.lab.commands.judge import require_some_success
 from ragaliq.lab.judging import judge_claims
@@ -88,7 +88,7 @@ async def test_rendered_requests_answered_through_a_file_give_the_bench_of_the_l
 
     unreachable = judge("http://127.0.0.1:9")
     requests, replies = tmp_path / "requests.jsonl", tmp_path / "replies.jsonl"
-    writer = RequestWriter(unreachable, requests)
+    writer = RequestRecorder(unreachable, requests)
     await bench(labels, writer.judge, tmp_path / "rendered.json")
     written = [json.loads(line) for line in requests.read_text().splitlines()]
     assert writer.count == len(written) == asked
@@ -111,7 +111,7 @@ async def test_rendered_requests_answered_through_a_file_give_the_bench_of_the_l
             for line, reply in zip(written, said, strict=True)
         )
     )
-    again = await bench(labels, reads_replies(unreachable, replies), tmp_path / "again.json")
+    again = await bench(labels, replay_judge(unreachable, replies), tmp_path / "again.json")
     assert again == live
     assert len(server.requests) == asked
 
@@ -120,9 +120,9 @@ async def test_a_request_without_a_reply_is_a_failure_of_that_claim(labels, tmp_
     judge = ClaudeJudge(api_key="test")
     (tmp_path / "none.jsonl").write_text("")
     claims = list(read_labelled_claims(labels))
-    stand_in = reads_replies(judge, tmp_path / "none.jsonl")
-    assert stand_in.fingerprint() == judge.fingerprint()
-    judged = [each async for each in judge_claims(claims[:2], stand_in)]
+    estimating = replay_judge(judge, tmp_path / "none.jsonl")
+    assert estimating.fingerprint() == judge.fingerprint()
+    judged = [each async for each in judge_claims(claims[:2], estimating)]
     assert {each.failure for each in judged} == {"judge_error"}
     with pytest.raises(
         JudgeError, match=r"failed on all 2 claims .*holds no reply to this request"
@@ -144,9 +144,9 @@ def test_a_file_that_holds_no_replies_is_refused_with_the_line(lines, tmp_path):
     path = tmp_path / "replies.jsonl"
     path.write_text(lines)
     with pytest.raises(DatasetError, match=r"line [12]"):
-        reads_replies(ClaudeJudge(api_key="test"), path)
+        replay_judge(ClaudeJudge(api_key="test"), path)
 
 
 def test_a_judge_that_sends_nothing_has_nothing_to_render(tmp_path):
     with pytest.raises(ConfigurationError, match="no requests"):
-        RequestWriter(LocalJudge(), tmp_path / "requests.jsonl")
+        RequestRecorder(LocalJudge(), tmp_path / "requests.jsonl")

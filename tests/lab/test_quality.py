@@ -12,7 +12,7 @@ import pytest
 from ragaliq import RAGTestCase, RunInfo, SQLiteStore, read_records
 from ragaliq.core.results import ClaimDetail, EvaluationResult
 from ragaliq.errors import DatasetError
-from ragaliq.lab.labelling import LabelFile, drawn_claims
+from ragaliq.lab.labelling import LabelFile, claims_of_batch
 from ragaliq.lab.labels import AnchorFile, beside, draw_answers, read_labels
 from ragaliq.lab.quality import quality_of
 from ragaliq.lab.quality_svg import quality_svg
@@ -58,9 +58,9 @@ def stored(path, records):
     return path
 
 
-def label_all(path, drawing, verdict=lambda claim: "SUPPORTED"):
+def label_all(path, batch, verdict=lambda claim: "SUPPORTED"):
     file = LabelFile(beside(path, "labels"))
-    for claim in drawn_claims(drawing):
+    for claim in claims_of_batch(batch):
         file.append(claim, verdict(claim))
     return read_labels(beside(path, "labels"))
 
@@ -82,9 +82,9 @@ def test_the_line_is_the_same_for_two_people_and_goes_on_where_it_stopped(tmp_pa
 
 def test_unsure_answers_are_drawn_more_often_and_all_have_a_chance(tmp_path):
     records = [record(n, confidence=0.5 if n % 2 else 0.999) for n in range(2000)]
-    drawing = draw_answers(stored(tmp_path / "live.db", records), 300)
-    unsure = sum(int(a.record.run.run_id[4:]) % 2 for a in drawing.answers)
-    assert sorted({a.size for a in drawing.answers}) == pytest.approx([0.2, 0.5**0.5])
+    batch = draw_answers(stored(tmp_path / "live.db", records), 300)
+    unsure = sum(int(a.record.run.run_id[4:]) % 2 for a in batch.answers)
+    assert sorted({a.size for a in batch.answers}) == pytest.approx([0.2, 0.5**0.5])
     # Chances of 0.2 to 0.71: of ten drawn, eight are unsure.
     assert 0.72 < unsure / 300 < 0.84
 
@@ -113,9 +113,9 @@ def test_what_cannot_be_labelled_is_said_with_its_reason(tmp_path, records, said
 
 def test_an_answer_counts_once_all_its_claims_have_a_label(tmp_path):
     path = stored(tmp_path / "live.db", [record(n) for n in range(30)])
-    drawing = draw_answers(path, 10)
+    batch = draw_answers(path, 10)
     file = LabelFile(beside(path, "labels"))
-    for claim in drawn_claims(drawing)[:-1]:
+    for claim in claims_of_batch(batch)[:-1]:
         file.append(claim, "SUPPORTED")
     labels = read_labels(file.path)
     assert (len(labels.answers), labels.unfinished) == (9, 1)
@@ -161,12 +161,12 @@ def test_scores_read_by_themselves_are_those_of_the_records(tmp_path):
 
 def test_labels_correct_a_judge_that_calls_everything_right(tmp_path):
     path = stored(tmp_path / "live.db", [record(n) for n in range(400)])
-    drawing = draw_answers(path, 60)
+    batch = draw_answers(path, 60)
 
     def verdict(claim):
         return "CONTRADICTED" if int(claim.claim.split()[-1][:-1]) % 5 == 0 else "SUPPORTED"
 
-    labels = label_all(path, drawing, verdict)
+    labels = label_all(path, batch, verdict)
     (series,) = quality_of(read_scores(path), labels)
     (week,) = series.weeks
     assert (week.title, week.answers, week.labels, week.labelled) == ("2026-10-05", 400, 120, 60)

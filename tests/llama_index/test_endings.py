@@ -213,6 +213,6 @@ def test_an_answer_that_cannot_be_handed_over(engine, chat, monitor, monkeypatch
     def fail(*args):
         raise RuntimeError("secret text")
 
-    monkeypatch.setattr("llama_index.evaluation.ragaliq.span_handler._Run.missing", fail)
+    monkeypatch.setattr("llama_index.evaluation.ragaliq.span_handler.LlamaIndexRun.missing", fail)
     assert way(engine, chat) == ANSWER
     assert monitor.outcomes == {"internal_error": 1}

@@ -26,7 +26,7 @@ from langchain_core.runnables.config import var_child_runnable_config
 from langchain_ragaliq.judge import with_judge
 from langchain_ragaliq.overrides import Overrides
 from langchain_ragaliq.reading import READER
-from langchain_ragaliq.run import Run, is_interrupt, is_stopped
+from langchain_ragaliq.run import LangChainRun, is_interrupt, is_stopped
 from ragaliq import ConfigurationError, GuardRejected, Monitor, RunHandle, is_suppressed
 from ragaliq.capture import (
     Explanation,
@@ -72,7 +72,7 @@ _OWNERS: WeakKeyDictionary[Monitor, OrderedDict[int, int]] = WeakKeyDictionary()
 _OWNED_RUNS = 10_000
 
 
-FRAME: ContextVar[Run | None] = ContextVar("ragaliq_langchain_frame", default=None)
+FRAME: ContextVar[LangChainRun | None] = ContextVar("ragaliq_langchain_frame", default=None)
 """The run that the code of this task or thread framed by hand."""
 
 
@@ -194,7 +194,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         self._explained = Explanations(logger)
         # The searches in progress that nothing is around.
         self._searches: OrderedDict[int, Search] = OrderedDict()
-        self._registry: RunRegistry[Run] = RunRegistry(
+        self._registry: RunRegistry[LangChainRun] = RunRegistry(
             max_runs=max_runs, max_age=max_age, sweep_later=self.monitor.sweep_later
         )
 
@@ -262,7 +262,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
             text_of=_text_of_item,
         )
 
-    def frame_started(self, question: Any, pipeline: str) -> Run | None:
+    def frame_started(self, question: Any, pipeline: str) -> LangChainRun | None:
         """A run that is framed by hand begins; never raises."""
         try:
             if is_suppressed():
@@ -281,7 +281,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
             self._log_failure(error)
             return None
 
-    def frame_ended(self, root: Run, answer: Any, error: BaseException | None) -> None:
+    def frame_ended(self, root: LangChainRun, answer: Any, error: BaseException | None) -> None:
         """A run that is framed by hand is over; never raises."""
         try:
             if error is not None:
@@ -307,7 +307,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
                 type(error).__name__,
             )
 
-    def _evaluated(self, run_id: UUID) -> Run | None:
+    def _evaluated(self, run_id: UUID) -> LangChainRun | None:
         """The root that a run belongs to, if it will be evaluated."""
         root = self._registry.runs.get(run_id.int)
         return root if root is not None and root.handle is not None else None
@@ -316,7 +316,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         """Announce a run; None where it is not evaluated."""
         return self.monitor.begin(run_id, pipeline=pipeline, framework="langchain")
 
-    def _part_started(self, run_id: UUID, parent_id: UUID | None) -> Run | None:
+    def _part_started(self, run_id: UUID, parent_id: UUID | None) -> LangChainRun | None:
         """Note a run below a known one and return its root; None where there is none."""
         run, registry = run_id.int, self._registry
         parent = parent_id.int if parent_id is not None else _run_in_force()
@@ -367,7 +367,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
             if len(owners) > _OWNED_RUNS:
                 owners.popitem(last=False)
         # Followed before anything is looked at: should that fail, the run still ends.
-        root = Run(run_id, handle, self._overrides)
+        root = LangChainRun(run_id, handle, self._overrides)
         registry.open(root)
         if handle is not None:
             root.opened(inputs, metadata or {}, tags or ())
@@ -397,14 +397,16 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
                 "decorate the function around search and call with handler.trace",
             )
             return
-        root = Run(run_id, handle, self._overrides)
+        root = LangChainRun(run_id, handle, self._overrides)
         self._registry.open(root)
         root.prompt_question = question_shown(messages, searches)
         for search in searches:
             root.log.found_before(search.query, search.passages)
         root.log.asked(run_id.int, messages)
 
-    def _root_ended(self, root: Run, outputs: Any, inputs: Any, *, is_stream: bool) -> None:
+    def _root_ended(
+        self, root: LangChainRun, outputs: Any, inputs: Any, *, is_stream: bool
+    ) -> None:
         """Close a root that ended well and submit it, or say why it cannot be evaluated."""
         # At once: detached meanwhile, the attached handler has none of its attributes any more.
         owners, registry, explained = self._owners, self._registry, self._explained
@@ -436,7 +438,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
                 response_id=response_id if isinstance(response_id, str) else None,
             )
 
-    def _root_failed(self, root: Run, error: BaseException) -> None:
+    def _root_failed(self, root: LangChainRun, error: BaseException) -> None:
         """Close a root that ended in an error."""
         owners, registry, explained = self._owners, self._registry, self._explained
         owners.pop(root.key, None)

@@ -61,7 +61,7 @@ def is_stopped(error: BaseException) -> bool:
     return isinstance(error, GeneratorExit | asyncio.CancelledError)
 
 
-class Run:
+class LangChainRun:
     """One invocation of a chain.
 
     A run that is not evaluated has no handle and little else: it is remembered only so that its

@@ -99,7 +99,7 @@ def is_refusal(text: str, declines: Sequence[str] = ()) -> bool:
         kind = "refusal" if is_own_decline(sentence, declines) else sentence_kind(sentence)
         kinds.add(kind)
         if kind == "statement":
-            said = plain(sentence)
+            said = normalize(sentence)
             advises = _in_any(said, "advise", _advises)
             if not (advises or _in_any(said, "only", _tells_the_subject)):
                 return False
@@ -133,7 +133,7 @@ def sentence_kind(sentence: str) -> SentenceKind:
     if _asks(sentence):
         return "question"
     if len(sentence) <= _LONGEST:
-        said = plain(sentence)
+        said = normalize(sentence)
         if _in_any(said, "negation", _declines):
             return "refusal"
         polite = ("courtesy", "polite", "pronoun")
@@ -149,7 +149,7 @@ def is_disclaimer(sentence: str) -> bool:
     if len(sentence) > _LONGEST or _DIGIT.search(sentence):
         return False
     made_of = ("disclaimer", "disclaiming")
-    return _in_any(plain(sentence), "disclaimer", _disclaims, made_of=made_of)
+    return _in_any(normalize(sentence), "disclaimer", _disclaims, made_of=made_of)
 
 
 def is_lead_in(sentence: str) -> bool:
@@ -158,7 +158,7 @@ def is_lead_in(sentence: str) -> bool:
     It is short, points to what comes ("the following"), or is not complete without it ("The steps
     are:"). "The fee is 12 euros:" says something of its own.
     """
-    said = plain(sentence)
+    said = normalize(sentence)
     words = said.rstrip(": ：").split()
     if len(words) < _LEAST_WORDS or (words[0] in _PURPOSE and "," not in said):
         return True
@@ -168,7 +168,7 @@ def is_lead_in(sentence: str) -> bool:
 
 
 @lru_cache(maxsize=8)  # a sentence is asked about in several ways, one after the other
-def plain(sentence: str) -> str:
+def normalize(sentence: str) -> str:
     """A sentence as the vocabularies expect it: lower case, no markup, contractions written out."""
     said = _MARKUP.sub(" ", readable(sentence[: _LONGEST + 1])).lower().translate(_APOSTROPHES)
     if "_" in said:
@@ -191,7 +191,7 @@ def _asks(sentence: str) -> bool:
     if _DIGIT.search(sentence) and not _ADDRESSES.search(sentence):
         return False  # "Who was fined 3 million?" takes it for granted that somebody was
     # "Did you know that ...?" takes for true what follows.
-    return not vocabularies_with(plain(sentence).replace(",", ""), "asserting")
+    return not vocabularies_with(normalize(sentence).replace(",", ""), "asserting")
 
 
 # Declines, courtesies and advice.

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from ragaliq.core.printable import encodable
 from ragaliq.core.thoughts import without_thoughts
 from ragaliq.errors import JudgeRefusalError, JudgeResponseError
-from ragaliq.judges.language.refusals import is_refusal, plain
+from ragaliq.judges.language.refusals import is_refusal, normalize
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -188,4 +188,4 @@ def declines_to_judge(text: str) -> bool:
     if _PAGE.match(text):
         return False
     sentences = _SENTENCE.findall(text[:_LONGEST_REFUSAL])[:_MOST_SENTENCES]
-    return any(_DECLINES.search(said) for said in map(plain, sentences)) or is_refusal(text)
+    return any(_DECLINES.search(said) for said in map(normalize, sentences)) or is_refusal(text)

@@ -17,7 +17,7 @@ from ragaliq.judges.small.models import (
     ClaimScorer,
     FunctionScorer,
     ModelScorer,
-    Run,
+    RunModel,
     labels_from_config,
     labels_from_user,
 )
@@ -144,7 +144,7 @@ class _Source(NamedTuple):
     choice: ModelChoice
 
 
-_Loaded = tuple[Any, Run, int | None, Callable[[], str]]
+_Loaded = tuple[Any, RunModel, int | None, Callable[[], str]]
 """A tokenizer, what runs the model, how many outputs it has (None where that is not known yet), and
 the digest of its weights."""
 

@@ -184,7 +184,7 @@ class FunctionScorer:
 # A classifier: its tokenizer, how it is run, and what its outputs mean.
 
 
-Run = Callable[[list[list[int]], list[list[int]], list[list[int]]], list[Any]]
+RunModel = Callable[[list[list[int]], list[list[int]], list[list[int]]], list[Any]]
 """From ids, mask and types of a batch to each input's logits."""
 
 
@@ -207,7 +207,7 @@ class ModelScorer:
     name: str
     preset: Preset
     tokenizer: Any
-    run: Run
+    run: RunModel
     labels: Labels
     max_tokens: int | None
     pad: int
@@ -222,14 +222,14 @@ class ModelScorer:
 
     def count(self, text: str) -> int:
         """Tokens of a text."""
-        encoded = self.tokenizer.encode(self.plain(text), add_special_tokens=False)
+        encoded = self.tokenizer.encode(self.without_specials(text), add_special_tokens=False)
         return len(encoded.ids)
 
     def taken(self, claim: str) -> int:
         """Tokens of the input without a context."""
         return len(self.encode([("", claim)])[0].ids)
 
-    def plain(self, text: str) -> str:
+    def without_specials(self, text: str) -> str:
         """The text without the model's own control words, which the tokenizer would obey."""
         for special in self._specials:
             if special in text:
@@ -239,7 +239,10 @@ class ModelScorer:
     def encode(self, pairs: Sequence[Pair]) -> list[Any]:
         """The pairs as the model reads them."""
         template = self.preset.template
-        inputs: list[Any] = [(self.plain(context), self.plain(claim)) for context, claim in pairs]
+        inputs: list[Any] = [
+            (self.without_specials(context), self.without_specials(claim))
+            for context, claim in pairs
+        ]
         if template is not None:
             inputs = [filled(template, *pair) for pair in inputs]
         return list(self.tokenizer.encode_batch(inputs))

@@ -9,13 +9,13 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from ragaliq.cli.console import ExitCode, errors, output, plain
+from ragaliq.cli.console import ExitCode, errors, escape_for_terminal, output
 from ragaliq.core.files import file_errors, owner_only
 from ragaliq.core.origin import run_of
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.datasets.backends import Annotation, BackendReader
 from ragaliq.errors import ConfigurationError, DatasetError
-from ragaliq.lab.labels import Draw, Frame
+from ragaliq.lab.labels import Draw, SamplingFrame
 from ragaliq.reports.wording import number_of
 
 _GOOD = {
@@ -66,7 +66,9 @@ def label_from_backend(address: str, out: Path, name: str, *, at_random: bool) -
         file.writelines(json.dumps(row) + "\n" for row in rows)
     good = sum(row["label"] for row in rows)
     answers = number_of(len(rows), "answer")
-    output.print(plain(f"{out}: {answers} labelled by people, {good:,} of them as supported"))
+    output.print(
+        escape_for_terminal(f"{out}: {answers} labelled by people, {good:,} of them as supported")
+    )
     if not at_random:
         errors.print("for `ragaliq quality` too, where they were picked at random: --at-random")
     if unclear:
@@ -81,7 +83,7 @@ def _note_chances(rows: list[dict[str, Any]], reader: BackendReader) -> None:
     until = time.time() if until is None else until
     for row in rows:
         pipeline = str(row["group"])
-        frame = Frame(since=since, until=until, pipeline=pipeline)
+        frame = SamplingFrame(since=since, until=until, pipeline=pipeline)
         draw = Draw(
             run_id=row["id"],
             pipeline=pipeline,

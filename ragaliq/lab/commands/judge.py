@@ -11,7 +11,15 @@ from typing import Annotated, Literal
 import typer
 from rich.table import Table
 
-from ragaliq.cli.console import Command, ExitCode, errors, output, plain, progress, say_what_is_left
+from ragaliq.cli.console import (
+    Command,
+    ExitCode,
+    errors,
+    escape_for_terminal,
+    output,
+    progress,
+    say_what_is_left,
+)
 from ragaliq.cli.options import (
     BaseUrl,
     CalibrationFile,
@@ -28,7 +36,7 @@ from ragaliq.datasets import LabelledClaim, read_labelled_claims
 from ragaliq.errors import ConfigurationError, DatasetError, JudgeError
 from ragaliq.judges.base import BatchingJudge, LLMJudge
 from ragaliq.judges.calibration import Calibration, Side
-from ragaliq.judges.unsent import RequestWriter, reads_replies
+from ragaliq.judges.recording import RequestRecorder, replay_judge
 from ragaliq.lab.agreement import RiskPoint
 from ragaliq.lab.bench import JudgeBench, JudgeFigures, bench_of, compare_benches
 from ragaliq.lab.calibration import fit_calibration
@@ -98,7 +106,7 @@ def bench(
     )
     if render is not None:
         return _render(data, asked.judge, render)
-    decider = asked.judge if replies is None else reads_replies(asked.judge, replies)
+    decider = asked.judge if replies is None else replay_judge(asked.judge, replies)
     file = Path(compare) if compare is not None and compare.endswith(".json") else None
     other = _other(compare, file, data)
     asked.announce()
@@ -139,9 +147,9 @@ def compare_files(
 
 def _render(data: Path, judge: LLMJudge, path: Path) -> int:
     """Write the requests that the bench would send."""
-    writer = RequestWriter(judge, path)
+    writer = RequestRecorder(judge, path)
     judge_file(data, writer.judge, concurrency=1)
-    errors.print(plain(f"{path}: {writer.count} requests; nothing was sent"))
+    errors.print(escape_for_terminal(f"{path}: {writer.count} requests; nothing was sent"))
     return ExitCode.OK
 
 
@@ -177,14 +185,14 @@ _COVERAGES = (0.25, 0.5, 0.75, 1.0)
 
 def show_bench(bench: JudgeBench) -> None:
     """Print the figures, overall and by group."""
-    output.print(plain(f"{bench.title}: {bench.data}"))
+    output.print(escape_for_terminal(f"{bench.title}: {bench.data}"))
     # In 80 columns, intervals leave hardly any room for the groups' names.
     table = Table(box=None, pad_edge=False, collapse_padding=True)
     table.add_column("group", overflow="fold", min_width=len("group"))
     for column in ("claims", "supp.", "AUROC", "bal. acc.", "macro F1", "kappa", "ECE"):
         table.add_column(column, no_wrap=True)
     for name, figures in {**bench.groups, "all": bench.overall}.items():
-        table.add_row(plain(name, limit=40), *_cells(figures))
+        table.add_row(escape_for_terminal(name, limit=40), *_cells(figures))
     output.print(table)
     overall = bench.overall
     classes = "three" if overall.classes == 3 else "two"
@@ -207,9 +215,11 @@ def show_comparison(
 ) -> None:
     """Print how the second judge does against the first; `files` tell two of one name apart."""
     found = compare_benches(first, second, seed=seed)
-    output.print(plain(f"second minus first, on {found.pairs:,} claims that both decided"))
+    output.print(
+        escape_for_terminal(f"second minus first, on {found.pairs:,} claims that both decided")
+    )
     for place, bench, file in zip(("first: ", "second:"), (first, second), files, strict=True):
-        output.print(plain(f"{place} {bench.title}{f' ({file})' if file else ''}"))
+        output.print(escape_for_terminal(f"{place} {bench.title}{f' ({file})' if file else ''}"))
     table = Table(box=None, pad_edge=False)
     for column in ("figure", "difference", "method"):
         table.add_column(column, overflow="fold")
@@ -221,7 +231,7 @@ def show_comparison(
     for name, value in differences.items():
         clear = value is not None and (value.low > 0.0 or value.high < 0.0)
         note = "" if value is None else value.method + ("" if clear else ", not clear")
-        table.add_row(name, plain(_signed(value)), note)
+        table.add_row(name, escape_for_terminal(_signed(value)), note)
     output.print(table)
     test = found.mcnemar
     output.print(
@@ -357,12 +367,12 @@ def _operating_point(given: str | None) -> float | Literal["balanced"] | None:
 
 def _show(calibration: Calibration, out: Path) -> None:
     figures = calibration.figures
-    output.print(plain(f"{calibration.id} in {out}"))
+    output.print(escape_for_terminal(f"{calibration.id} in {out}"))
     output.print(
         f"{calibration.method}, {calibration.labels:,} labels, {calibration.supported:,} supported"
     )
     low, high = figures.auroc_interval
-    output.print(plain(f"AUROC {figures.auroc:.3f} [{low:.3f}, {high:.3f}]"))
+    output.print(escape_for_terminal(f"AUROC {figures.auroc:.3f} [{low:.3f}, {high:.3f}]"))
     output.print(
         "on held-out labels: "
         f"Brier score {figures.brier:.3f} (was {figures.brier_uncalibrated:.3f}), "

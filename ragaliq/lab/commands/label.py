@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from ragaliq.cli.console import ExitCode, errors, output, plain
+from ragaliq.cli.console import ExitCode, errors, escape_for_terminal, output
 from ragaliq.cli.options import Pipeline, Since, Until
 from ragaliq.cli.outputs import require_writable
 from ragaliq.core.results import Verdict
@@ -18,9 +18,9 @@ from ragaliq.errors import ConfigurationError
 from ragaliq.lab.labelling import (
     LabelFile,
     UnlabelledClaim,
+    claims_of_batch,
     claims_to_label,
     compare_labels,
-    drawn_claims,
 )
 from ragaliq.lab.labels import (
     AnchorFile,
@@ -115,7 +115,9 @@ def label(
         file = LabelFile(out)
         _ask(claims, file, lambda _: None)
         known = sum(claim.id in file.done for claim in claims)
-        output.print(plain(f"{known:,} of {len(claims):,} claims are labelled, in {out}"))
+        output.print(
+            escape_for_terminal(f"{known:,} of {len(claims):,} claims are labelled, in {out}")
+        )
         return ExitCode.OK
     file = LabelFile(out)
     known_answers = read_labels(out).answers if out.exists() else {}
@@ -125,7 +127,7 @@ def label(
             f"{out} holds annotations of a product; name another file by --out, and one of the two "
             "to quality by --labels"
         )
-    drawing = draw_answers(
+    batch = draw_answers(
         source,
         budget or _BUDGET,
         done=known_answers,
@@ -134,25 +136,25 @@ def label(
         pipeline=pipeline,
     )
     anchors = AnchorFile(beside(out, "anchors"))
-    by_run = {answer.record.run.run_id: answer for answer in drawing.answers}
+    by_run = {answer.record.run.run_id: answer for answer in batch.answers}
 
     def labelled(claim: UnlabelledClaim) -> None:
         # What the judge says is kept apart from the labels: people see it afterwards at most.
         assert claim.draw is not None  # noqa: S101 - each is drawn
         anchors.add(by_run[claim.draw.run_id].anchors())
 
-    claims = drawn_claims(drawing)
+    claims = claims_of_batch(batch)
     _ask(claims, file, labelled)
     labels = read_labels(out).answers if out.exists() else {}
     finished = sum(run_id in labels for run_id in by_run)
     output.print(
-        plain(
+        escape_for_terminal(
             f"{finished:,} of {len(by_run):,} drawn answers are labelled, of "
-            f"{drawing.population:,}; in all {len(labels):,}, in {out}"
+            f"{batch.population:,}; in all {len(labels):,}, in {out}"
         )
     )
-    if drawing.without_text:
-        errors.print(f"{drawing.without_text:,} answers have no texts and cannot be drawn")
+    if batch.without_text:
+        errors.print(f"{batch.without_text:,} answers have no texts and cannot be drawn")
     return ExitCode.OK
 
 
@@ -208,18 +210,22 @@ def _key() -> str:
 def _show(claim: UnlabelledClaim, count: str) -> None:
     output.rule(Text(count))
     if claim.question:
-        output.print(Text("question  ", style="dim").append_text(plain(claim.question)))
+        output.print(
+            Text("question  ", style="dim").append_text(escape_for_terminal(claim.question))
+        )
     for number, chunk in enumerate(claim.context):
         output.print(Text(f"chunk {number}  ", style="dim").append_text(_text(chunk)))
     if not claim.context:
         output.print(Text("no context", style="dim"))
-    output.print(Text("claim  ", style="dim").append_text(plain(claim.claim, style="bold")))
+    output.print(
+        Text("claim  ", style="dim").append_text(escape_for_terminal(claim.claim, style="bold"))
+    )
     output.print(Text(_HELP, style="dim"))
 
 
 def _text(chunk: str) -> Text:
     hidden = len(chunk) - _SHOWN
-    shown = plain(chunk[:_SHOWN])
+    shown = escape_for_terminal(chunk[:_SHOWN])
     return shown if hidden <= 0 else shown.append(f" [{hidden:,} more characters]")
 
 
@@ -233,9 +239,11 @@ def _compare(first: Path, second: Path) -> int:
         output.print("kappa is not defined: both give one label throughout")
     else:
         kappa = found.kappa
-        output.print(plain(f"kappa {kappa.value:.3f} [{kappa.low:.3f}, {kappa.high:.3f}]"))
+        output.print(
+            escape_for_terminal(f"kappa {kappa.value:.3f} [{kappa.low:.3f}, {kappa.high:.3f}]")
+        )
     for claim_id in found.apart[:_LISTED]:
-        output.print(plain(f"apart: {claim_id}"))
+        output.print(escape_for_terminal(f"apart: {claim_id}"))
     if len(found.apart) > _LISTED:
         errors.print(f"and {len(found.apart) - _LISTED:,} more")
     return ExitCode.OK

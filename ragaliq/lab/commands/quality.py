@@ -14,7 +14,14 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from ragaliq.cli.console import ExitCode, errors, exports_telemetry, output, plain, progress
+from ragaliq.cli.console import (
+    ExitCode,
+    errors,
+    escape_for_terminal,
+    exports_telemetry,
+    output,
+    progress,
+)
 from ragaliq.cli.options import (
     BaseUrl,
     CalibrationFile,
@@ -37,8 +44,8 @@ from ragaliq.lab.alarm import QualityChange, emit_change
 from ragaliq.lab.emit import QualityEmitter, QualityOf
 from ragaliq.lab.labels import (
     AnchorFile,
-    DrawnAnswer,
     Labels,
+    SelectedAnswer,
     beside,
     draw_answers,
     read_labels,
@@ -144,7 +151,11 @@ def quality(
 
 def _show_labels(labels: Labels | None, store: str) -> None:
     if labels is None:
-        errors.print(plain(f"no labels: `ragaliq label {store}` draws answers for you to label"))
+        errors.print(
+            escape_for_terminal(
+                f"no labels: `ragaliq label {store}` draws answers for you to label"
+            )
+        )
         return
     for count, what in (
         (labels.unfinished, "drawn answers are not labelled whole, and do not count yet"),
@@ -155,7 +166,7 @@ def _show_labels(labels: Labels | None, store: str) -> None:
 
 
 def _show(series: QualitySeries, store: str) -> None:
-    output.print(plain(series.title, style="bold"))
+    output.print(escape_for_terminal(series.title, style="bold"))
     is_joined = bool(series.judge_changes)
     columns = ["week of", "reviewers would say", "judge alone", "answers", _LABELLED]
     if is_joined:
@@ -193,13 +204,15 @@ def _show(series: QualitySeries, store: str) -> None:
     for change in series.judge_changes:
         _show_change(change, store, series.pipeline)
     for alarm in series.alarms:
-        output.print(plain(_alarm(alarm)))
+        output.print(escape_for_terminal(_alarm(alarm)))
 
 
 def _show_change(change: JudgeChange, store: str, pipeline: str) -> None:
     day = datetime.fromtimestamp(change.time, UTC).strftime("%Y-%m-%d")
     output.print(
-        plain(f"judge changed on {day}: {_judges(change)}; the score moved {_signed(change.moved)}")
+        escape_for_terminal(
+            f"judge changed on {day}: {_judges(change)}; the score moved {_signed(change.moved)}"
+        )
     )
     if change.by_judge is None or change.by_application is None:
         command = ["ragaliq", "quality", store, "--rejudge", "60", "--judge", change.judge_after]
@@ -209,7 +222,7 @@ def _show_change(change: JudgeChange, store: str, pipeline: str) -> None:
             f"  both judges scored {change.pairs:,} answers: too few to say which moved; "
             "to have the new judge score answers of before, run"
         )
-        output.print(plain(f"  {shlex.join(command)}"), soft_wrap=True)
+        output.print(escape_for_terminal(f"  {shlex.join(command)}"), soft_wrap=True)
         return
     output.print(
         f"  judge moved {_signed(change.by_judge)}, application moved "
@@ -274,7 +287,7 @@ def _signed(estimate: Estimate) -> str:
 
 
 def _rejudge(
-    answers: Sequence[DrawnAnswer], judge: LLMJudge, anchors: AnchorFile, *, policy: PolicyName
+    answers: Sequence[SelectedAnswer], judge: LLMJudge, anchors: AnchorFile, *, policy: PolicyName
 ) -> None:
     """Have a judge score answers that were scored before, with the same metrics and thresholds."""
     metrics = {
@@ -312,7 +325,11 @@ def _rejudge(
     for evaluation in run:
         anchors.add(todo[evaluation.case.id].anchors(evaluation.results))
     cost = "cost unknown" if run.usage.cost_usd is None else f"${run.usage.cost_usd:,.4f}"
-    errors.print(plain(f"{judge.name} scored {len(cases):,} answers ({cost}), in {anchors.path}"))
+    errors.print(
+        escape_for_terminal(
+            f"{judge.name} scored {len(cases):,} answers ({cost}), in {anchors.path}"
+        )
+    )
 
 
 def _write(path: Path, text: str) -> None:

@@ -234,9 +234,9 @@ class BudgetLedger:
                 if total is not None:
                     limit, spent = self._limits[name], max(0, total - reserved)
                 lines[name] = BudgetLine(
-                    limit=_shown(name, limit),
-                    spent=_shown(name, spent),
-                    reserved=_shown(name, reserved),
+                    limit=_in_unit(name, limit),
+                    spent=_in_unit(name, spent),
+                    reserved=_in_unit(name, reserved),
                     scope="process" if total is None else "shared",
                 )
         return lines
@@ -258,6 +258,6 @@ def _whole(name: str, amount: float) -> int:
     return math.ceil(round(amount * _MICRO, 3)) if name.startswith("usd") else math.ceil(amount)
 
 
-def _shown(name: str, amount: int) -> float:
+def _in_unit(name: str, amount: int) -> float:
     """The same in US dollars, or tokens."""
     return amount / _MICRO if name.startswith("usd") else amount

@@ -69,7 +69,7 @@ def attach(
     Raises:
         ConfigurationError: A setting is wrong, or was given together with a monitor.
     """
-    given = _given(monitor, judge=judge, sample_rate=sample_rate, **settings)
+    given = _monitor_settings(monitor, judge=judge, sample_rate=sample_rate, **settings)
     if only_tagged is not None and not isinstance(only_tagged, Mapping):
         raise ConfigurationError(
             "attach: only_tagged takes names and values, such as {'tenant': 'acme'}, got "
@@ -88,7 +88,7 @@ def attach(
         if existing is not None and existing.attached_as == attached_as:
             return existing
         handler = RagaliqSpanHandler(
-            monitor or _built(given),
+            monitor or _make_monitor(given),
             pipeline=pipeline,
             extract=extract,
             covers=is_tagged if wanted else None,
@@ -136,7 +136,7 @@ def attached(
     Raises:
         ConfigurationError: A setting is wrong, or was given together with a monitor.
     """
-    given = _given(monitor, judge=judge, sample_rate=sample_rate, **settings)
+    given = _monitor_settings(monitor, judge=judge, sample_rate=sample_rate, **settings)
     around = [handler for handler in _AROUND.get() if handler.monitor is monitor]
     whole = [handler for handler in _listening() if handler.attached_as[:1] == ((monitor, {}),)]
     if whole or around:
@@ -147,7 +147,7 @@ def attached(
         return any(each is handler for each in _AROUND.get())
 
     handler = RagaliqSpanHandler(
-        monitor or _built(given), pipeline=pipeline, extract=extract, covers=covers
+        monitor or _make_monitor(given), pipeline=pipeline, extract=extract, covers=covers
     )
     handler.listen()
     token = _AROUND.set((*_AROUND.get(), handler))
@@ -180,7 +180,7 @@ def _listening() -> list[RagaliqSpanHandler]:
     return [each for each in get_dispatcher().span_handlers if type(each) is RagaliqSpanHandler]
 
 
-def _given(monitor: Monitor | None, **settings: Any) -> dict[str, Any]:
+def _monitor_settings(monitor: Monitor | None, **settings: Any) -> dict[str, Any]:
     given = {name: value for name, value in settings.items() if value is not None}
     if monitor is not None and given:
         raise ConfigurationError(
@@ -189,7 +189,7 @@ def _given(monitor: Monitor | None, **settings: Any) -> dict[str, Any]:
     return given
 
 
-def _built(settings: Mapping[str, Any]) -> Monitor:
+def _make_monitor(settings: Mapping[str, Any]) -> Monitor:
     return ragaliq.Monitor(**{**settings, "judge": judge_of(settings.get("judge"))})
 
 

@@ -157,7 +157,7 @@ def _part_of(kinds: Sequence[tuple[type, _Part]], instance: Any) -> _Part | None
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
-class _Run:
+class LlamaIndexRun:
     """One captured run, from its root span's start to its end.
 
     The registry asks for `key` (the root span's id), `started` (seconds on the monotonic clock),
@@ -355,7 +355,7 @@ class _Run:
         return "no_answer" if not said or is_tools else ""
 
 
-FRAME: ContextVar[_Run | None] = ContextVar("ragaliq_llama_index_frame", default=None)
+FRAME: ContextVar[LlamaIndexRun | None] = ContextVar("ragaliq_llama_index_frame", default=None)
 """The run that the code of this task or thread framed by hand."""
 
 
@@ -393,12 +393,12 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         pipeline: str
         attached_as: tuple[object, ...]
         errors: int
-        _runs: RunRegistry[_Run]
+        _runs: RunRegistry[LlamaIndexRun]
         _explained: Explanations
         _extract: Extract | None
         _log_once: LogOnce
         _covers: Callable[[Mapping[str, Any]], bool] | None
-        _awaited: WeakValueDictionary[int, _Run]
+        _awaited: WeakValueDictionary[int, LlamaIndexRun]
         _ignored: dict[str, None]
         _searches: dict[str, Search]
         _conversations: WeakKeyDictionary[object, str]
@@ -598,14 +598,14 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
             text_of=text_of_item,
         )
 
-    def frame_started(self, question: object, pipeline: str) -> _Run | None:
+    def frame_started(self, question: object, pipeline: str) -> LlamaIndexRun | None:
         """A run that is framed by hand begins; never raises."""
         key = f"frame-{uuid4()}"
         try:
             handle = None if is_suppressed() else self._begin(key, pipeline)
             if handle is None:
                 return None
-            run = _Run(key, handle, False, RunLog(key, {key: None}))  # noqa: FBT003 - no workflow
+            run = LlamaIndexRun(key, handle, False, RunLog(key, {key: None}))  # noqa: FBT003 - no workflow
             self._runs.open(run)
             asked = None if question is None else READER.question(question)
             run.log.question = run.log.question if asked is None else asked
@@ -615,7 +615,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
             return None
         return run
 
-    def frame_ended(self, run: _Run, answer: object, error: BaseException | None) -> None:
+    def frame_ended(self, run: LlamaIndexRun, answer: object, error: BaseException | None) -> None:
         """A run that is framed by hand is over; never raises."""
         try:
             if error is not None:
@@ -690,12 +690,12 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         if part is _Part.WRITE:
             follow_response(instance, run, functools.partial(self._stream_ended, run, instance))
 
-    def _run_around(self, part: _Part | None, instance: Any) -> _Run | None:
+    def _run_around(self, part: _Part | None, instance: Any) -> LlamaIndexRun | None:
         """The run of a span without a parent that belongs to a stream being read."""
         if part is _Part.WRITE:
             return self._awaited.get(id(instance))
         reading = READING.get() if part is _Part.MODEL else None
-        return reading if isinstance(reading, _Run) and not reading.closed else None
+        return reading if isinstance(reading, LlamaIndexRun) and not reading.closed else None
 
     def _enter_root(
         self,
@@ -733,7 +733,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
             self._ignore(span_id)
             return
         log = RunLog(span_id, {span_id: None})
-        run = _Run(span_id, handle, part is _Part.WORKFLOW, log)
+        run = LlamaIndexRun(span_id, handle, part is _Part.WORKFLOW, log)
         run.is_query = span_id[:-_UUID_LENGTH].endswith("query")
         self._runs.open(run)
         if self._extract is not None:
@@ -776,7 +776,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
                 )
             return
         log = RunLog(span_id, {span_id: None})
-        run = _Run(span_id, handle, False, log, is_call=True)  # noqa: FBT003 - no workflow
+        run = LlamaIndexRun(span_id, handle, False, log, is_call=True)  # noqa: FBT003 - no workflow
         self._runs.open(run)
         for search in searches:
             log.found_before(search.query, search.passages)
@@ -816,7 +816,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         elif run.has_own_steps:
             run.handed_on(span_id, bound_args, result)
 
-    def _exit_root(self, run: _Run, result: Any) -> None:
+    def _exit_root(self, run: LlamaIndexRun, result: Any) -> None:
         run.is_open = False
         if run.is_call:
             if run.replied(str(run.key), result):
@@ -868,7 +868,9 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
                 run, _WITHDRAWN if isinstance(error, GuardRejected) else failure_reason(error)
             )
 
-    def _stream_ended(self, run: _Run, stream: object | None, answer: str, failure: str) -> None:
+    def _stream_ended(
+        self, run: LlamaIndexRun, stream: object | None, answer: str, failure: str
+    ) -> None:
         """A stream was read to its end, or ended early; one that an engine reads has an object."""
         try:
             if stream is not None:
@@ -896,7 +898,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
 
     # How runs end, each exactly once
 
-    def _finish(self, run: _Run, answer: str) -> None:
+    def _finish(self, run: LlamaIndexRun, answer: str) -> None:
         """End a run whose answer is complete: to the monitor, or with the reason why not."""
         if run.closed:
             return
@@ -927,7 +929,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         self._explained.note(log.id, log)
         run.handle.submit(log, target=run.target, session_id=run.session_id)
 
-    def _discard(self, run: _Run, reason: str) -> None:
+    def _discard(self, run: LlamaIndexRun, reason: str) -> None:
         if self._runs.close(run):
             self._explained.note(str(run.key), reason)
             if reason == _WITHDRAWN:
@@ -935,7 +937,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
             else:
                 run.handle.discard(reason)
 
-    def _fail(self, error: Exception, run: _Run | None = None) -> None:
+    def _fail(self, error: Exception, run: LlamaIndexRun | None = None) -> None:
         """Count a mistake of ours and give its run up.
 
         LlamaIndex drops whatever a handler raises without a word.

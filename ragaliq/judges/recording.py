@@ -1,7 +1,7 @@
-"""Judges that are asked in words, and send nothing.
+"""Prompted judges that send nothing: their requests are recorded, replayed or priced.
 
-`RequestWriter` writes the requests to a file, `reads_replies` judges with the replies to them that
-came back from anywhere, and `counts_costs` says what both would cost.
+`RequestRecorder` writes the requests to a file, `replay_judge` reads the replies from one, and
+`cost_estimator` estimates what both would cost.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ from ragaliq.judges.wire import (
 # --- Requests and replies in files ------------------------------------------------------------
 
 
-class RequestWriter:
+class RequestRecorder:
     """Writes each request as a line of JSON: `id`, `model`, `system`, `messages` and `schema`.
 
-    What the judge would have said is not known. So every claim counts as not covered, and nothing
-    that depends on a reply is asked.
+    The replies are unknown, so every claim counts as not covered, and requests that depend on a
+    reply are not written.
 
     Args:
-        judge: Whose requests are written.
-        path: The file; what it held is replaced.
+        judge: The judge that makes the requests.
+        path: The file; it is overwritten.
 
     Attributes:
-        judge: Writes its requests and sends none.
+        judge: The same judge, which writes its requests and sends none.
         count: Requests that were written; equal ones are written once.
 
     Raises:
@@ -68,13 +68,13 @@ class RequestWriter:
 
     @property
     def count(self) -> int:
-        """How many were written; raises what kept others from it."""
+        """Number of requests written; raises the error that stopped the writing."""
         if self._error is not None:
             raise self._error
         return len(self._written)
 
     async def _send(self, prompt: RenderedPrompt, reply: type[BaseModel]) -> tuple[str, JudgeUsage]:
-        """Write the request; the reply is one that leads to no further request."""
+        """Write the request; return a reply that leads to no further request."""
         text = self._asked.worded(prompt, reply)
         name = _request_id(prompt.system, text)
         if name not in self._written:
@@ -88,7 +88,7 @@ class RequestWriter:
             try:
                 self._write(json.dumps(line, ensure_ascii=False) + "\n", "a")
             except DatasetError as error:
-                # Whoever scores makes a failure of it, and goes on.
+                # The scorer turns it into a failed result and continues.
                 self._error = self._error or error
                 raise
             self._written.add(name)
@@ -112,7 +112,7 @@ class RequestWriter:
 
 
 class _ReplyLine(BaseModel):
-    """One line of a file of replies; see `reads_replies`."""
+    """One line of a file of replies; see `replay_judge`."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
 
@@ -129,11 +129,11 @@ class _ReplyLine(BaseModel):
         return self
 
 
-def reads_replies(judge: LLMJudge, path: Path) -> LLMJudge:
-    """This judge, with the replies of a file in the place of its model's.
+def replay_judge(judge: LLMJudge, path: Path) -> LLMJudge:
+    """Return a copy of the judge that takes its model's replies from a file.
 
     Args:
-        judge: Whose prompts and calibration are used.
+        judge: The judge whose prompts and calibration are used.
         path: A line of JSON for each reply: `id` of the request, `text`, and where they are known
             `usage` (`input_tokens`, `output_tokens`, `cache_read_tokens`, `cache_write_tokens`),
             `refused` and `cut_off`.
@@ -198,17 +198,18 @@ def _read_replies(path: Path) -> dict[str, _ReplyLine]:
 
 _CHARACTERS_PER_TOKEN = 4
 _SCHEMA_TOKENS = 150
-"""About what the schema of a reply adds to a request."""
+"""Estimate of what the schema of a reply adds to a request."""
 
 _LEAST_CACHED = 512
 """Tokens below which a prefix is not cached (current Sonnet)."""
 
 
-def counts_costs(judge: PromptedJudge, stand_in: BatchingJudge) -> PromptedJudge:
-    """This judge without its requests; its usage is what they and the replies would cost.
+def cost_estimator(judge: PromptedJudge, estimating: BatchingJudge) -> PromptedJudge:
+    """Return a copy of the judge that sends nothing and reports estimated usage.
 
-    A stand-in decides what the replies say, so that their number and length are about what a real
-    judge's would be.
+    Args:
+        judge: The judge whose requests are priced.
+        estimating: Writes the replies, so that their number and length are realistic.
     """
     cached: set[str] = set()
 
@@ -216,7 +217,7 @@ def counts_costs(judge: PromptedJudge, stand_in: BatchingJudge) -> PromptedJudge
         prompt: RenderedPrompt,
         reply: type[BaseModel],  # noqa: ARG001
     ) -> tuple[str, JudgeUsage]:
-        said = (await _reply_of(stand_in, prompt)).model_dump_json()
+        said = (await _reply_of(estimating, prompt)).model_dump_json()
         total = _SCHEMA_TOKENS + _tokens(prompt.system) + _tokens(prompt.text)
         read = written = 0
         prefix = prompt.system + prompt.shared
@@ -234,19 +235,19 @@ def counts_costs(judge: PromptedJudge, stand_in: BatchingJudge) -> PromptedJudge
         return said, judge.priced(usage)
 
     counting = judge.answered_by(count)
-    # What the model would be sure of is not known: a cascade escalates everything.
+    # The model's confidence is unknown: a cascade escalates everything.
     counting.sure_from = math.inf
     return counting
 
 
-async def _reply_of(stand_in: BatchingJudge, prompt: RenderedPrompt) -> BaseModel:
-    """The reply to a prompt that says what the stand-in says."""
+async def _reply_of(estimating: BatchingJudge, prompt: RenderedPrompt) -> BaseModel:
+    """Reply of the estimating judge to a prompt, in the form of a model's reply."""
     asked = prompt.asked
     if prompt.name == "extract_statements":
-        found = await stand_in.extract_statements(asked.question, asked.answer)
+        found = await estimating.extract_statements(asked.question, asked.answer)
         return ClaimsReply(claims=found.claims)
     if prompt.name == "verify_claims":
-        decided = await stand_in.verify_claims(asked.claims, asked.context)
+        decided = await estimating.verify_claims(asked.claims, asked.context)
         verdicts = decided.by_claim(len(asked.claims)).items()
         return VerdictsReply(
             verdicts=[
@@ -255,7 +256,7 @@ async def _reply_of(stand_in: BatchingJudge, prompt: RenderedPrompt) -> BaseMode
             ]
         )
     if prompt.name == "grade_statements":
-        graded = await stand_in.grade_statements(asked.question, asked.answer, asked.context)
+        graded = await estimating.grade_statements(asked.question, asked.answer, asked.context)
         return GradedReply(
             statements=[
                 StatementReply(statement=each.statement, **reply_fields(each))
@@ -263,9 +264,9 @@ async def _reply_of(stand_in: BatchingJudge, prompt: RenderedPrompt) -> BaseMode
             ]
         )
     if prompt.name in ("relevance", "rubric"):
-        scored = await stand_in.evaluate_relevance(asked.question, asked.answer)
+        scored = await estimating.evaluate_relevance(asked.question, asked.answer)
     else:
-        scored = await stand_in.evaluate_context_relevance(asked.question, asked.chunk)
+        scored = await estimating.evaluate_context_relevance(asked.question, asked.chunk)
     return ScoreReply(reasoning=scored.reasoning, score=scored.score)
 
 
