@@ -29,7 +29,7 @@ def working_folder() -> str:
 
 
 def is_loop_running() -> bool:
-    """Whether an event loop runs in this thread; the public function raises where none does."""
+    """True where an event loop runs in this thread; the public function raises where none does."""
     running = getattr(asyncio, "_get_running_loop", None)
     if running is not None:
         return running() is not None
@@ -41,7 +41,7 @@ def is_loop_running() -> bool:
 
 
 def patched_by() -> str | None:
-    """Which of gevent and eventlet has put greenlets in the place of threads; None for neither."""
+    """Name of the library that replaced threads by greenlets: gevent, eventlet or None."""
     gevent = sys.modules.get("gevent.monkey")
     if gevent is not None and gevent.is_module_patched("threading"):
         return "gevent"

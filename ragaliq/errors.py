@@ -83,7 +83,7 @@ class RowError(DatasetError):
 
 
 class MissingReferenceError(DatasetError):
-    """A case says nothing of what a metric compares with, such as an expected answer."""
+    """A case lacks the reference that a metric compares with, such as an expected answer."""
 
 
 class BudgetExceeded(RagaliqError):

@@ -1,1 +1,1 @@
-"""What is evaluated and what comes out. No input or output happens here."""
+"""Cases and results, with what both need. No input or output happens here."""

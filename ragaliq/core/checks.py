@@ -1,4 +1,4 @@
-"""What settings must be; messages name the setting and its owner."""
+"""Checks of settings; messages name the setting and its owner."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def require_positive(owner: str = "Monitor", /, **settings: object) -> None:
 
 
 def takes_only(*behind: Callable[..., object]) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Have a function refuse, in its own name, arguments that nothing takes.
+    """Make a function refuse unknown arguments in its own name.
 
-    As Python itself would, by `TypeError`; the message says what may have been meant.
+    It raises `TypeError`, as Python does, with a message that suggests the argument meant.
 
     Args:
-        *behind: Functions that get the arguments which the function does not name.
+        *behind: Functions that the remaining keyword arguments are passed to.
     """
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
@@ -57,12 +57,12 @@ def takes_only(*behind: Callable[..., object]) -> Callable[[Callable[P, T]], Cal
 
 
 def did_you_mean(name: str, known: Iterable[str], *, at_least: float = 0.6) -> str:
-    """A remark for a message: the known name that is nearest, where one is near enough.
+    """Suggestion for a message: the nearest known name; empty where none is near enough.
 
     Args:
-        name: What was given, in any case of letters.
-        known: What could have been meant.
-        at_least: How much of it must be alike, 0 to 1.
+        name: The unknown name; upper and lower case are the same.
+        known: The names that exist.
+        at_least: Least similarity, 0 to 1.
     """
     by_plain_name = {each.lower(): each for each in known}
     nearest = get_close_matches(name.lower(), by_plain_name, n=1, cutoff=at_least)
@@ -87,7 +87,7 @@ def require_limits(owner: str, limits: Mapping[str, float]) -> None:
 
 
 def require_kind(kind: type, **settings: object) -> None:
-    """Refuse settings that are there and of another kind."""
+    """Refuse settings of another kind; None is allowed."""
     for name, value in settings.items():
         if value is not None and not isinstance(value, kind):
             raise ConfigurationError(
@@ -103,7 +103,7 @@ def require_choice(value: str, *choices: str, name: str) -> None:
 
 @contextmanager
 def naming(variable: str | None) -> Iterator[None]:
-    """Name in a `ConfigurationError` the variable the wrong value came from, if from any."""
+    """Name the variable that a wrong value came from in a `ConfigurationError` raised inside."""
     try:
         yield
     except ConfigurationError as error:

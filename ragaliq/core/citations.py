@@ -1,4 +1,4 @@
-"""The citations that a model's reply carries next to its text."""
+"""The citations that a model's reply carries separately from its text."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Citation(BaseModel):
-    """A range of an answer for which its model named a source, apart from the text.
+    """A source that a model named for a range of its answer, separately from the text.
 
     Attributes:
         start: First character in the answer, from 0.
-        end: End in the answer.
-        quote: What is quoted from the source.
+        end: End in the answer, exclusive.
+        quote: The text quoted from the source.
         source: The source's title, file or address.
         position: The source's place in the context, from 0, where the model counts the chunks.
     """

@@ -1,4 +1,4 @@
-"""Running coroutines side by side, pausing between attempts, and letting others run."""
+"""Run coroutines concurrently, pause between attempts, and yield to other tasks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_DOUBLINGS = 60  # beyond that a float would overflow one day, and every ca
 
 
 async def run_all(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """Run all to their end and return what they return, in order.
+    """Run all to their end and return their results in order.
 
     The first error cancels and awaits the others and is raised by itself, not in a group.
     """
@@ -39,22 +39,22 @@ async def run_all(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 def is_being_cancelled() -> bool:
-    """Whether somebody asked the current task to end.
+    """True if somebody cancelled the current task.
 
-    Where nobody did, a CancelledError came out of what the task called, like any other failure.
+    Otherwise a CancelledError came from what the task called, like any other failure.
     """
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
 
 async def pause_if_due(since: float) -> float:
-    """Let other tasks run, and a time limit strike, in the middle of long computing.
+    """Yield to other tasks if computing has taken long, so that they run and a timeout can strike.
 
     Args:
         since: When the last pause was, by `time.perf_counter`; 0 for the first call.
 
     Returns:
-        What to give the next call.
+        The value of `since` for the next call.
     """
     now = time.perf_counter()
     if since and now - since > _COMPUTE_FOR:
@@ -64,10 +64,10 @@ async def pause_if_due(since: float) -> float:
 
 
 def spread(seconds: float) -> float:
-    """Up to a quarter more, so that many processes do not come back in step."""
+    """Add up to a quarter at random, so that many processes do not retry at the same moment."""
     return seconds * (1.0 + random.random() / 4)  # noqa: S311 - not for secrets
 
 
 def pause_before_retry(failures: int, *, first: float, longest: float) -> float:
-    """Seconds to wait after so many failures in a row: doubled with each, and spread."""
+    """Seconds to wait after so many failures in a row: doubled with each, with random spread."""
     return spread(min(first * 2.0 ** min(failures - 1, _MOST_DOUBLINGS), longest))

@@ -13,7 +13,7 @@ from ragaliq.errors import DatasetError
 
 @contextmanager
 def file_errors(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Inside, what the system says of a file is raised as a `DatasetError` that names it."""
+    """Raise an `OSError` of the block as a `DatasetError` that names the file."""
     try:
         yield
     except OSError as error:
@@ -21,10 +21,10 @@ def file_errors(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def lock(file: IO[bytes], error: Exception) -> None:
-    """Hold an open file until it is closed, where the system knows locks.
+    """Lock an open file until it is closed, on systems with file locks.
 
     Raises:
-        Exception: The one given: another process holds it.
+        Exception: `error`, if another process holds the lock.
     """
     with suppress(ImportError, OSError):
         import fcntl
@@ -36,16 +36,16 @@ def lock(file: IO[bytes], error: Exception) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder and the ones above it, where they are missing.
+    """Create a folder and its missing parents, readable by their owner only.
 
     Raises:
-        OSError: One cannot be made.
+        OSError: A folder cannot be created.
     """
-    # `parents=True` would give those above the usual permissions.
+    # `parents=True` would give the parents the default permissions.
     for folder in (*reversed(path.parents), path):
         folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def owner_only(path: str | os.PathLike[str], flags: int) -> int:
-    """An `opener` for `open`: a new file gets mode 0600, one that is there keeps its own."""
+    """`opener` for `open`: a new file gets mode 0600, an existing one keeps its own."""
     return os.open(path, flags, 0o600)

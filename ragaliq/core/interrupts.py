@@ -1,4 +1,4 @@
-"""Exceptions that are the application's own, though they come out of our code: its time limits."""
+"""Exceptions of the application that our code passes on: its time limits."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from functools import partial
 
 
 def is_from_signal(error: BaseException) -> bool:
-    """Whether a signal handler of the application raised an error, such as a task's time limit.
+    """True if a signal handler of the application raised the error, such as a task's time limit.
 
-    Python runs handlers between any two steps of the main thread, ours included. Contained like a
-    failure of ours, a time limit would never reach the task that it is for.
+    Python runs handlers between any two steps of the main thread, ours included. An error contained
+    as a failure of ours would never reach the task that the time limit is for.
     """
     if (trace := error.__traceback__) is None:
         return False

@@ -16,7 +16,7 @@ KEPT = ("target", "pipeline", "framework", "session_id", "response_id", "ended_a
 
 
 def run_of(case: RAGTestCase, *, run_id: str, pipeline: str, ended_at: float = 0.0) -> RunInfo:
-    """The run that results of a case speak about; its own where the case is from a trace.
+    """Run that results of a case refer to: the case's own one if it came from a trace.
 
     Args:
         case: The case; where its metadata hold a `sampling_probability`, results count for the
@@ -26,7 +26,7 @@ def run_of(case: RAGTestCase, *, run_id: str, pipeline: str, ended_at: float = 0
         ended_at: Unix time in seconds, where the case is not from a trace.
     """
     held = case.metadata.get(KEY)
-    # Or else it is somebody else's metadata under the same name.
+    # Otherwise the application uses the same key for something else.
     if isinstance(held, Mapping) and held.get("target") and held.keys() <= set(KEPT):
         with suppress(ValidationError):
             named = {**held, "run_id": run_id, "pipeline": held.get("pipeline") or pipeline}

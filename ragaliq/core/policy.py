@@ -1,8 +1,8 @@
-"""What to do in the awkward cases, written down once and named.
+"""Scoring policies: the rules for edge cases, each with a name.
 
 The reference systems disagree on purpose-made edge cases: an answer without claims scores 1.0 in
 RagaliQ, NaN in RAGAS and 0.0 in rag_evals. A policy states each choice, so that none is made
-silently somewhere in an evaluator.
+silently inside a metric.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ VACUOUS = Fallback(score=1.0, passed=True)
 
 
 class Wording(BaseModel):
-    """How a reference system words its reasons, where its users look for them.
+    """Reasons in the words of a reference system, which its users look for.
 
     Attributes:
         no_claims: The reason for an answer without claims.
@@ -60,20 +60,20 @@ class Wording(BaseModel):
     def scored(
         metric: str, score: float, threshold: float, *, passed: bool, higher_is_better: bool = True
     ) -> str:
-        """The reason for a score: the metric, the score, on which side of the threshold it lies."""
+        """Reason for a score: the metric, the score and the side of the threshold it is on."""
         sign = (">=", "<") if higher_is_better else ("<=", ">")
         return f"{metric.capitalize()} {score:.2f} is {sign[not passed]} {threshold:g}"
 
 
 class ScoringPolicy(BaseModel):
-    """How a score is made when the judge or the case gives less than was asked for.
+    """Rules for scoring when the judge or the case gives less than was asked for.
 
     Attributes:
         name: Shown in results and telemetry.
-        no_claims: The answer makes no claim.
-        refusal: The judge declined.
-        no_verdict: The judge's reply held no usable verdict.
-        judge_failure: The judge could not be reached, failed or took too long.
+        no_claims: Score of an answer without claims.
+        refusal: Score where the judge declined.
+        no_verdict: Score where the judge's reply held no usable verdict.
+        judge_failure: Score where the judge could not be reached, failed or took too long.
         missing_verdicts: The reply decided fewer claims than were asked. `reask` asks for the
             missing ones once; `returned` divides by the verdicts that came; `truncate` scores the
             shorter of the two lists; `error` treats it as a malformed reply.
@@ -115,10 +115,10 @@ class ScoringPolicy(BaseModel):
     wording: Wording | None = None
 
     def with_declines(self, declines: Iterable[str]) -> ScoringPolicy:
-        """The same policy with more ways to decline.
+        """Return the same policy with more ways to decline.
 
         Raises:
-            ConfigurationError: One is blank, or is no regular expression.
+            ConfigurationError: One is blank or not a valid regular expression.
         """
         added = (declines,) if isinstance(declines, str) else tuple(declines)
         for text in added:

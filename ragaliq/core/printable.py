@@ -1,4 +1,4 @@
-"""Text of any origin as it may be written to a file, or printed on a terminal."""
+"""Text of any origin made safe for files and terminals."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def encodable(text: str) -> str:
-    """Text without lone surrogates, which JSON can spell but no encoding can carry."""
+    """Remove lone surrogates, which JSON can spell but no encoding can carry."""
     if _SURROGATE.search(text) is None:
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def printable(text: str, *, limit: int | None = None) -> str:
-    """`text` on one line and without control characters, which could rewrite the screen.
+    """Put text on one line, without control characters that could rewrite the screen.
 
     Args:
         text: Of any origin.
@@ -26,5 +26,5 @@ def printable(text: str, *, limit: int | None = None) -> str:
         text = text[: limit - 1] + "…"
     for blank in "\n\r\t":
         text = text.replace(blank, " ")
-    # Cc and Cf hold escape sequences and the marks that turn text around, Cs lone surrogates.
+    # Cc and Cf hold escape sequences and the marks that reverse text direction, Cs lone surrogates.
     return "".join("\N{REPLACEMENT CHARACTER}" if category(c)[0] == "C" else c for c in text)

@@ -1,4 +1,4 @@
-"""The ends of a process: one hook at exit, one in forked children."""
+"""Hooks for the end of a process and for forked children."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from ragaliq._private import register_before_threads_end
 
 
 class Restarting(Protocol):
-    """Something that a forked child must not share with its parent."""
+    """An object that a forked child must not share with its parent."""
 
     def restart_after_fork(self) -> None:
-        """Begin again: this is a forked child."""
+        """Start from scratch: this is a forked child."""
 
 
 class Living(Restarting, Protocol):
-    """Something that must know when its process ends or is forked."""
+    """An object that must know when its process ends or forks."""
 
     def flush_at_exit(self) -> None:
-        """The main thread has ended; others may still be at work."""
+        """React to the end of the main thread; other threads may still run."""
 
     def close_at_exit(self) -> None:
-        """The interpreter ends."""
+        """React to the end of the interpreter."""
 
     def give_up_at_exit(self) -> None:
-        """The interpreter ends, and the user will not wait."""
+        """React to the end of the interpreter when the user will not wait."""
 
 
-# What is there already stays when the module is loaded again, as in a notebook.
+# Keep the registered objects when the module is loaded again, as in a notebook.
 _LIVING: weakref.WeakSet[Living] = globals().get("_LIVING") or weakref.WeakSet()
 _RESTARTING: weakref.WeakSet[Restarting] = globals().get("_RESTARTING") or weakref.WeakSet()
 _IS_HOOKED = "_flush_all" in globals()
@@ -72,9 +72,9 @@ def _unless_interrupted(end: Callable[[Living], None]) -> None:
         for living in watched:
             end(living)
     except (KeyboardInterrupt, RuntimeError):
-        # Who presses Ctrl-C while the process ends wants it to end now. Let through, Python would
-        # print it and go on to the next hook, which would wait again. Inside of Python's own locks
-        # it becomes a RuntimeError about a lock that is not held.
+        # Ctrl-C at this point means: end now. If it were passed on, Python would print it and run
+        # the next hook, which would wait again. Inside Python's own locks it becomes a RuntimeError
+        # about a lock that is not held.
         for living in watched:
             with suppress(KeyboardInterrupt, RuntimeError):
                 living.give_up_at_exit()

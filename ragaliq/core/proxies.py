@@ -1,4 +1,4 @@
-"""An error for a proxy in the environment that an HTTP client cannot use."""
+"""Clear error for a proxy in the environment that an HTTP client cannot use."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _USABLE = ("http", "https")
 
 @contextmanager
 def proxy_errors() -> Iterator[None]:
-    """Inside, an HTTP client is built, which reads the environment's proxies.
+    """Turn a proxy error of an HTTP client built inside into a `ConfigurationError`.
 
     Raises:
         ConfigurationError: A proxy has a scheme that the client does not know or that needs another
-            package. The message names the variable, and not its value, which may hold a password.
+            package. The message names the variable but not its value, which may hold a password.
     """
     problem = ""
     try:

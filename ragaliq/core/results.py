@@ -1,4 +1,4 @@
-"""What an evaluation returns: scores, statuses, claims and what they cost."""
+"""Results of an evaluation: scores, statuses, claims and costs."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ UNCALIBRATED = "uncalibrated"
 
 
 def passing_scores(threshold: float, *, higher_is_better: bool) -> str:
-    """Which scores pass, in words: `at least 0.7`, or `at most 0.1` where a low score is good."""
+    """Scores that pass, in words: `at least 0.7`, or `at most 0.1` where a low score is good."""
     return f"{'at least' if higher_is_better else 'at most'} {threshold:g}"
 
 
 class Status(StrEnum):
-    """How one evaluation ended. Only `scored` and `partial` come from verdicts.
+    """End of one evaluation. Only `scored` and `partial` come from verdicts.
 
     Attributes:
         is_measured: Whether a score of this status belongs in means and rates.
@@ -101,7 +101,7 @@ class JudgeUsage(BaseModel):
             cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
             unsplit_tokens=self.unsplit_tokens + other.unsplit_tokens,
             requests=self.requests + other.requests,
-            # An unknown part makes the sum unknown: a total that leaves calls out would be a lie.
+            # An unknown part makes the sum unknown: a total without some calls would be wrong.
             cost_usd=None if unknown else (self.cost_usd or 0.0) + (other.cost_usd or 0.0),
             saved_usd=self.saved_usd + other.saved_usd,
         )
@@ -116,11 +116,11 @@ class EvidenceSpan(NamedTuple):
 
 
 class ClaimDetail(BaseModel):
-    """One claim of the answer and what became of it.
+    """One claim of the answer with its verdict and evidence.
 
     Attributes:
-        claim: The statement that was checked, able to stand alone.
-        verdict: What the context says about it; None when there was no verdict.
+        claim: The statement that was checked, understandable without the answer.
+        verdict: The judge's verdict; None when there was none.
         evidence: The judge's quote or remark from the context.
         confidence: The judge's own certainty, 0 to 1; a probability only for a calibrated judge.
         is_unsure: Whether the claim is worth a second look: the judge's confidence is below its
@@ -128,12 +128,12 @@ class ClaimDetail(BaseModel):
         reason: Why, in the judge's words.
         support_source: Source of the evidence: this turn's chunks, the rest of the prompt, an
             earlier turn's chunks, or the user's messages; None where none of them decides.
-        supporting_chunk_ids: Chunks the verdict rests on. Those of the case's `history` are named
-            by the turn's position and their own id or position, such as `history.1/refunds.md`;
-            what the user said is `history.2`, or `query` where it is the question itself; the rest
-            of the prompt is `prompt`.
+        supporting_chunk_ids: Chunks the verdict rests on. Chunks of the case's `history` have the
+            turn's position and their own id or position, such as `history.1/refunds.md`; a user's
+            message is `history.2`, or `query` for the question itself; the rest of the prompt is
+            `prompt`.
         answer_span: `(start, end)` of the claim in the answer, when it could be located.
-        evidence_spans: Where the evidence stands in the chunks.
+        evidence_spans: Places of the evidence in the chunks.
         evidence_verified: Whether the quoted evidence really occurs in the context.
         decided_by: The judge that gave the verdict.
         calibration: Id of the calibration behind the confidence; `uncalibrated` without one.
@@ -170,7 +170,7 @@ class EvaluationResult(BaseModel):
         raw_response: The metric's details under the keys its documentation names.
         tokens_used: All tokens, cached ones included.
         status: How the evaluation ended.
-        error: What went wrong, for statuses that are failures.
+        error: The failure, for statuses that are failures.
         error_type: The class of that error.
         usage: Tokens, requests and money.
         claims: Claim by claim, for claim-based metrics.
@@ -181,9 +181,9 @@ class EvaluationResult(BaseModel):
         calibration: Id of the calibration behind its claims' confidence; `uncalibrated` where that
             is no probability, or there are no claims to the metric.
         duration: Seconds the evaluation took; None when it was not timed.
-        judge_kind: What the judge is: `llm`, `nli` or `code`; empty where that is not known.
-        fingerprint: Of what made the score, see `Evaluator.fingerprint`; empty where that is not
-            known. Scores with different fingerprints do not belong into one mean.
+        judge_kind: Kind of judge: `llm`, `nli` or `code`; empty if not known.
+        fingerprint: Identifies what made the score (`Evaluator.fingerprint`); empty if not known.
+            Do not average scores with different fingerprints.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
@@ -218,18 +218,18 @@ class EvaluationResult(BaseModel):
 
     @property
     def is_measured(self) -> bool:
-        """Whether the score may enter means, intervals and rates."""
+        """True if the score counts in means, intervals and rates."""
         return self.status.is_measured and self.score is not None and not math.isnan(self.score)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """What comes out of judging one case, live or offline.
+    """Result of evaluating one case, live or offline.
 
     Attributes:
         case: Question, context and answer.
         results: Metric name to result.
-        run: Where the answer came from and how it was chosen.
+        run: The run that gave the answer, and how it was sampled.
         lag: Seconds between the end of the run and the start of its evaluation.
     """
 
@@ -239,7 +239,7 @@ class Evaluation:
     lag: float = 0.0
 
     def __repr__(self) -> str:
-        # A line without texts: a list of failures is read in a notebook, and may be logged.
+        # One line without texts: users print lists of failures in notebooks, and may log them.
         figures = (
             f"{name} {result.status.value}"
             if result.score is None
@@ -265,7 +265,7 @@ class Evaluation:
 
     @property
     def target(self) -> SpanTarget | None:
-        """The span the evaluation speaks about."""
+        """The span that the evaluation refers to."""
         return self.run.target
 
     @property

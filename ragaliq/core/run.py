@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class SpanTarget(BaseModel):
-    """The span an evaluation speaks about.
+    """Span that an evaluation refers to.
 
     Attributes:
         trace_id: 32 lower-case hex digits.
@@ -26,26 +26,26 @@ class SpanTarget(BaseModel):
 
     @property
     def is_sampled(self) -> bool:
-        """Whether the span itself is recorded by its tracer."""
+        """True if the span itself is recorded by its tracer."""
         return bool(self.trace_flags & 1)
 
 
 class RunInfo(BaseModel):
-    """Where an answer came from and how it got chosen for evaluation.
+    """Origin of an answer, and how it was sampled for evaluation.
 
     Attributes:
         run_id: The framework's id of the run.
         pipeline: The application's name for the chain; may be empty.
-        framework: `langchain`, `llama_index`, or empty for cases handed in directly.
+        framework: `langchain`, `llama_index`, or empty for cases submitted directly.
         target: The span to link to, when one was found.
         sampling_probability: The chance this run had of being evaluated, in (0, 1].
         sampling_reason: Why it was chosen: `rate`, or the name of a rule.
-        sampling_rules: The names of all rules it matched, whatever made the difference.
+        sampling_rules: The names of all rules it matched, decisive or not.
         metric_probabilities: The chosen metrics, each with the chance it had of being evaluated for
             this run; empty where all were, with `sampling_probability`.
-        represents_traffic: False for a run that was chosen when it was already over, because its
-            user complained. The rate chose among those runs as well when they ended, so estimates
-            over all traffic leave these out; see `weight`.
+        represents_traffic: False for a run that was chosen after its end because its user
+            complained. The rate had already sampled those runs when they ended, so estimates over
+            all traffic exclude them; see `weight`.
         session_id: The conversation, when the application names it.
         response_id: The model's id of the response, when known.
         ended_at: Unix time in seconds when the application's run ended.
@@ -72,10 +72,10 @@ class RunInfo(BaseModel):
     release: str = ""
 
     def weight(self, metric: str) -> float:
-        """How many runs of all traffic this one stands for where `metric` is estimated.
+        """Number of runs this one represents in estimates of `metric` over all traffic.
 
-        That is one over its chance (Horvitz and Thompson 1952); 0.0 where it represents no traffic
-        or was not evaluated with the metric.
+        One over its chance (Horvitz and Thompson 1952); 0.0 if it represents no traffic or was not
+        evaluated with the metric.
         """
         if not self.represents_traffic:
             return 0.0

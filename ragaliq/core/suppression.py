@@ -1,4 +1,4 @@
-"""Leaving runs out of capture, above all ragaliq's own judge calls."""
+"""Exclude runs from capture, above all ragaliq's own judge calls."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def suppress() -> Iterator[None]:
         if token is None:  # a signal came while it was set
             _SUPPRESSED.set(before)
         else:
-            # Left in another context than it was entered in, as web frameworks do with generators
-            # that span a request, there is nothing to undo: the value went with its context.
+            # Web frameworks leave generators that span a request in another context than they
+            # entered: then there is nothing to undo, since the value went with its context.
             with undo_if_possible(ValueError):
                 _SUPPRESSED.reset(token)
 

@@ -1,4 +1,4 @@
-"""Running coroutines from synchronous code, also inside a running event loop.
+"""Run coroutines from synchronous code, also inside a running event loop.
 
 One daemon thread with its own event loop serves every synchronous call of the process, so that
 judge clients keep their connections between calls and no running loop is ever patched.
@@ -37,7 +37,7 @@ _LONGEST_WAIT = 1.0
 class _DaemonThread:
     """A daemon thread that is started on first use and again after a fork.
 
-    It ends with `stop`, or when nobody holds this object any more.
+    It ends with `stop`, or when this object is garbage-collected.
     """
 
     def __init__(self, name: str) -> None:
@@ -46,8 +46,8 @@ class _DaemonThread:
         watch_forks(self)
 
     def restart_after_fork(self) -> None:
-        """Begin without a thread, as in a forked child: its parent's is gone."""
-        # Re-entrant: the garbage collector may run while it is held, and in it code of an adapter.
+        """Forget the thread in a forked child: it runs in the parent only."""
+        # Re-entrant: the garbage collector may run an adapter's code while the lock is held.
         self._own_lock = threading.RLock()
         self._thread: threading.Thread | None = None
         self._pid = os.getpid()
@@ -61,11 +61,11 @@ class _DaemonThread:
 
     @property
     def is_current(self) -> bool:
-        """Whether the caller runs on this thread."""
+        """True if the caller runs on this thread."""
         return threading.current_thread() is self._thread
 
     def _start(self, work: Callable[[T], object], given: T) -> None:
-        """Start the thread; refuses to where it would be a greenlet.
+        """Start the thread, but not as a greenlet.
 
         An event loop in a greenlet counts as running for the whole of its real thread: from then on
         `asyncio.run` and Django's ORM fail in every request.
@@ -94,7 +94,7 @@ class LoopThread(_DaemonThread):
     """
 
     def restart_after_fork(self) -> None:
-        """Begin without a loop as well."""
+        """Forget the loop in a forked child as well."""
         super().restart_after_fork()
         self.running: asyncio.AbstractEventLoop | None = None
 
@@ -106,7 +106,7 @@ class LoopThread(_DaemonThread):
         """
         with self._lock:
             if self.running is None:
-                # In no context: a loop keeps the one that it is made in, which may be a request's.
+                # In an empty context; otherwise the loop keeps the request's context variables.
                 loop = Context().run(asyncio.new_event_loop)
                 loop.set_default_executor(_ContextExecutor())
                 try:
@@ -121,9 +121,9 @@ class LoopThread(_DaemonThread):
     def stop(
         self, timeout: float, last: Callable[[], Coroutine[Any, Any, None]] | None = None
     ) -> None:
-        """Run `last` on the loop, then end the thread; gives up after `timeout` seconds.
+        """Run `last` on the loop, then end the thread; give up after `timeout` seconds.
 
-        Does nothing where the thread does not run, or when called from it.
+        Does nothing if the thread does not run, or if called from it.
         """
         if self.is_current:
             return
@@ -159,12 +159,12 @@ class WorkThread(_DaemonThread):
     """
 
     def restart_after_fork(self) -> None:
-        """Begin without work as well."""
+        """Forget the queued work in a forked child as well."""
         super().restart_after_fork()
         self._queue: SimpleQueue[Callable[[], object] | None] | None = None
 
     def start(self) -> SimpleQueue[Callable[[], object] | None]:
-        """Start the thread where it does not run; returns what it takes its work from.
+        """Start the thread if it does not run; return its queue of work.
 
         Raises:
             RuntimeError: No thread can be started.
@@ -178,7 +178,7 @@ class WorkThread(_DaemonThread):
             return self._queue
 
     def submit(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Have `work` called with these arguments, in a copy of the caller's context.
+        """Call `work` on the thread, in a copy of the caller's context.
 
         Raises:
             RuntimeError: No thread can be started.
@@ -205,7 +205,7 @@ class WorkThread(_DaemonThread):
         return await asyncio.wrap_future(self.submit(work, *args, **kwargs))
 
     def stop(self, timeout: float) -> None:
-        """End the thread after what is queued; give up waiting after `timeout` seconds."""
+        """End the thread after the queued work; stop waiting after `timeout` seconds."""
         with self._lock:
             (queue, self._queue), thread = (self._queue, None), self._thread
         if queue is not None and thread is not None:
@@ -224,8 +224,8 @@ def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
     asyncio.set_event_loop(loop)
     try:
         while True:
-            # Raised by a task, a judge of the user's for instance, these ended that task, and
-            # asyncio passes them on. Those who await the task get them; the others need the loop.
+            # Raised by a task, such as a user's judge, these ended that task, and asyncio passes
+            # them on. Callers that await the task get them; the other tasks need the loop.
             with suppress(SystemExit, KeyboardInterrupt):
                 loop.run_forever()
                 return
@@ -236,14 +236,14 @@ def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
         for rest in (asyncio.gather(*left, return_exceptions=True), loop.shutdown_asyncgens()):
             ended = asyncio.ensure_future(rest, loop=loop)
             while not ended.done():
-                # Stopped once more: a thread that is stopped and then dropped is stopped twice.
+                # A thread that is stopped and then garbage-collected is stopped twice.
                 with suppress(RuntimeError):
                     loop.run_until_complete(ended)
         loop.close()
 
 
 def _stop_loop(loop: asyncio.AbstractEventLoop, pid: int) -> None:
-    """Stop the loop of a thread that nobody holds; a forked child leaves its parent's alone."""
+    """Stop the loop of a garbage-collected thread; a forked child leaves its parent's alone."""
     if pid == os.getpid():
         with suppress(RuntimeError):  # closed already
             loop.call_soon_threadsafe(loop.stop)
@@ -263,7 +263,7 @@ def wait_for(changed: threading.Condition, is_done: Callable[[], bool], timeout:
 
 
 def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run `coroutine` to its end and return what it returns.
+    """Run `coroutine` to its end and return its result.
 
     Context variables of the caller are seen by the coroutine. An interrupt (Ctrl-C) cancels it.
 
@@ -283,7 +283,7 @@ def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 def synchronous(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
-    """A coroutine function as one that is called without `await`; see `run_sync`."""
+    """Wrap a coroutine function as one that is called without `await`; see `run_sync`."""
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:

@@ -1,4 +1,4 @@
-"""One thing to evaluate: a question, the retrieved context and the answer."""
+"""One case: a question, the retrieved context and the answer."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ ChunkId = int | str
 """A chunk's own id, or its position in the context where it has none."""
 
 
-# A framework's own kind of string as a plain one: pydantic refuses half a surrogate pair in them
-# alone, which models do write.
+# Convert a framework's own string type to `str`: pydantic refuses half a surrogate pair, which
+# models do write, in subclasses only.
 _Text = Annotated[
     str, BeforeValidator(lambda text: str.__str__(text) if isinstance(text, str) else text)
 ]
@@ -72,10 +72,10 @@ class ContextChunk(BaseModel):
     """A retrieved piece of text.
 
     Attributes:
-        text: What the model was shown.
+        text: The text in the model's prompt.
         id: The chunk's id in the store it came from; unique within a test case. Without one, the
             chunk is known by its position in the context.
-        metadata: Whatever the retriever knows about the chunk.
+        metadata: The retriever's metadata.
         score: The retriever's score, in the retriever's own unit.
     """
 
@@ -107,10 +107,10 @@ class Turn(BaseModel):
     """One message of the conversation before the question.
 
     Attributes:
-        role: Who wrote it.
-        text: What was written. What a user states is evidence; what a user asks or only supposes
-            is not. An assistant's text never is, or one invention would support the next.
-        context: The chunks that an assistant's answer was made from then, as in a case.
+        role: The author.
+        text: The message. What a user states is evidence; what a user asks or only supposes is
+            not. An assistant's text never is: one invention would support the next.
+        context: The chunks that an assistant's answer was made from, as in a case.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
@@ -125,7 +125,7 @@ class Turn(BaseModel):
         return [chunk if isinstance(chunk, str) else chunk.text for chunk in self.context]
 
     def chunk_ids(self, position: int) -> list[ChunkId]:
-        """Its chunks' ids in results, where it is the turn at this position of a history."""
+        """Ids of its chunks in results, where it is the turn at this position of a history."""
         own_ids = [None if isinstance(chunk, str) else chunk.id for chunk in self.context]
         return [
             f"history.{position}/{place if own_id is None else own_id}"
@@ -134,26 +134,26 @@ class Turn(BaseModel):
 
     @property
     def size(self) -> int:
-        """Bytes its texts take."""
+        """Bytes of its texts."""
         return getsizeof(self.text) + sum(map(getsizeof, self.context_texts))
 
 
 class CaseSources(BaseModel):
-    """Where the parts of a captured case came from, so that a wrong guess does not look right.
+    """Sources of a captured case's parts, so that a wrong guess is visible.
 
     Attributes:
-        question: Such as `input.messages`; empty where a caller gave it.
-        context: `prompt` where the text stands in the prompt of the model that answered; else the
+        question: Such as `input.messages`; empty if the caller set it.
+        context: `prompt` if the text occurs in the prompt of the model that answered; else the
             step it was taken from: `given`, `retriever`, `tool`, `step`, `output`, `messages`,
-            `prompt_variable`; `reply` where the model's provider searched; `application` where that
-            said so itself.
+            `prompt_variable`; `reply` if the model's provider searched; `application` if the
+            application set it.
         answer: Such as `output.answer`.
-        no_context: Why nothing is known to have been retrieved and shown: `nothing_retrieved`,
+        no_context: Reason why no context is known: `nothing_retrieved`,
             `nothing_found`, `not_in_prompt`
             (the model that answered was shown none of what was found), `only_replies` (it was shown
             other models' words only).
-        has_fetched_texts: Whether texts were fetched for chunks that a trace only names; telemetry
-            and sinks never hold them.
+        has_fetched_texts: Whether texts were fetched for chunks that a trace identifies by id only;
+            telemetry and sinks never get them.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -173,24 +173,24 @@ class RAGTestCase(BaseModel):
         name: Shown to people; may be empty.
         query: The user's question.
         context: Retrieved chunks in rank order, as strings or as `ContextChunk`.
-        response: The application's answer. What a reasoning model thought first is cut out of it;
-            thoughts without an end are no answer.
-        prompt_context: All else that the answering model was shown, as one text: instructions,
-            prompt variables, and the chunks in their places. Claims that no chunk supports are
-            checked against it; it is no chunk for metrics of context quality.
+        response: The application's answer. A reasoning model's thoughts are removed; thoughts
+            without an end mark leave an empty answer.
+        prompt_context: The rest of the answering model's prompt as one text: instructions, prompt
+            variables, and the chunks in their places. Claims that no chunk supports are checked
+            against it; metrics of context quality ignore it.
         history: The conversation before the question, oldest first.
-        citations: What the answer's model cites apart from the answer's text.
+        citations: Citations that the model returned separately from the answer's text.
         expected_answer: The reference answer, for metrics that need one.
         expected_facts: Facts a complete context covers, for metrics that need them.
         tags: Free labels.
-        metadata: Anything else that should travel with the case.
-        sources: Where question, context and answer of a captured run came from.
+        metadata: Anything else to keep with the case.
+        sources: Sources of a captured run's question, context and answer.
 
     Raises:
         pydantic.ValidationError: On unknown fields, wrong types, or two chunks with one id. The
             message names the field and quotes nothing.
-        TypeError: On a field under the name it has in another tool, such as `question`; on values
-            without names; on a text as the context.
+        TypeError: On a field under another tool's name, such as `question`; on positional values;
+            on a text as the context.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
@@ -211,7 +211,7 @@ class RAGTestCase(BaseModel):
 
     # Not a validator, which would cost a third more wherever a case is read from JSON.
     def __new__(cls, /, *unnamed: Any, **given: Any) -> Self:
-        """Refuse the names that other tools use, by saying which ones these are here."""
+        """Refuse other tools' field names with a message that gives ours."""
         if unnamed:
             raise TypeError(f"{cls.__name__}: name each value: query=, context=, response=")
         if isinstance(given.get("context"), str):
@@ -254,7 +254,7 @@ class RAGTestCase(BaseModel):
 
     @property
     def other_texts(self) -> dict[ChunkId, str]:
-        """The rest of the prompt and the conversation, by the ids that results name them with."""
+        """The rest of the prompt and the conversation, by their ids in results."""
         texts: dict[ChunkId, str] = {"query": self.query} if self.history else {}
         if self.prompt_context:
             texts["prompt"] = self.prompt_context
@@ -265,7 +265,7 @@ class RAGTestCase(BaseModel):
 
     @property
     def size(self) -> int:
-        """Bytes its texts take; labels and metadata are not counted."""
+        """Bytes of its texts; labels and metadata are not counted."""
         return (
             getsizeof(self.query)
             + getsizeof(self.response)
@@ -278,5 +278,5 @@ class RAGTestCase(BaseModel):
 
     @property
     def has_context(self) -> bool:
-        """Whether any chunk holds more than white space."""
+        """True if any chunk holds more than white space."""
         return any(text.strip() for text in self.context_texts)

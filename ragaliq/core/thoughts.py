@@ -1,6 +1,6 @@
-"""Removes what a reasoning model wrote to itself before it answered.
+"""Removal of a reasoning model's thoughts from its answer.
 
-Servers that are started with the model's reasoning parser send thoughts apart from the answer.
+Servers that are started with the model's reasoning parser send thoughts separately from the answer.
 Others leave them in the text, in the tags of the model's chat template:
 
     <think> ... </think>          DeepSeek, Qwen, Phi, Granite; also thinking, thought, reasoning,
@@ -49,7 +49,7 @@ _SIGNS = ("<", "[/", "[T", "[t", "[R", "[r", "◁")
 
 
 def without_thoughts(text: str) -> str:
-    """Return what a model said, without what it thought first; empty where it only thought.
+    """Remove the thoughts from a model's reply; empty if it holds nothing else.
 
     A text without thoughts is returned as it is.
     """

@@ -1,4 +1,4 @@
-"""Results as records: their form, their sums, and the sinks that take them."""
+"""Results as records: their form, their summary, and the sinks that store them."""
 
 from ragaliq.records.record import EvaluationRecord, evaluation_record
 from ragaliq.records.sinks import Sink, SinkLimits, SinkSet, SinkSpec, SinkStats

@@ -1,4 +1,4 @@
-"""What sinks of products share: HTTP, what each answer means for a retry, and facts of a score."""
+"""Base of the sinks of products: HTTP requests, retries by status, and facts of a score."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ NO_SPAN = (
     "span of OpenTelemetry's tracer"
 )
 _UNAUTHORIZED = (401, 403)
-# Of the refusals by a client's fault, those that may pass: time-out, too early, too many requests.
+# Client errors worth a retry: time-out, too early, too many requests.
 _PASSING = (408, 425, 429)
 _TIMEOUT = httpx2.Timeout(10.0, connect=5.0)
 
 
 @cache
 def _certificates() -> SSLContext:
-    # Reading them takes a tenth of a second, for each client.
+    # Reading the certificates takes a tenth of a second for each client.
     return httpx2.create_ssl_context()
 
 
@@ -43,7 +43,7 @@ class _Client(httpx2.AsyncClient):
 
 
 class ProductSink(ABC):
-    """A sink of a product's: how its API is asked, and how records are sent; shows no key.
+    """Sink that sends records to a product's API; its `repr` shows no key.
 
     Args:
         product: Its name, for messages.
@@ -71,7 +71,7 @@ class ProductSink(ABC):
         return f"{type(self).__name__}({self.endpoint!r})"
 
     async def write(self, records: Sequence[EvaluationRecord]) -> None:
-        """Send the scores; one record that is refused does not keep the others from arriving."""
+        """Send the scores; a record that is refused does not stop the others."""
         if self.many:
             try:
                 await self._send(records)
@@ -87,12 +87,12 @@ class ProductSink(ABC):
                 await self._send([record])
             except SinkError as error:
                 if error.kind not in _OF_ONE_RECORD:
-                    # The receiver's own trouble: a dead one is asked once, not for each record.
+                    # A failure of the receiver: ask a dead one once, not for each record.
                     undelivered.extend(records[position:])
                     worst = error
                     break
                 undelivered.append(record)
-                # What may pass is tried again, so it decides when both occur.
+                # A temporary error is retried, so it decides if both kinds occur.
                 worst = error if worst is None or worst.permanent else worst
         if worst is not None:
             raise SinkError(
@@ -104,7 +104,7 @@ class ProductSink(ABC):
             )
 
     def passes_over(self, record: EvaluationRecord) -> str:
-        """Why a record has no place here: its run's span is not known."""
+        """Reason to skip a record: its run's span is not known."""
         return "" if record.run.target else NO_SPAN
 
     async def aclose(self) -> None:
@@ -117,7 +117,7 @@ class ProductSink(ABC):
         """Send the scores of one record, or of several where the product takes `many`."""
 
     async def ask(self, method: str, path: str, **options: Any) -> Any:
-        """Send a request; returns the JSON that comes back, None where that is none."""
+        """Send a request; return its JSON reply, None if the reply is not JSON."""
         if self._clients is None:
             await asyncio.to_thread(_certificates)  # their files are not read on an event loop
             self._clients = self._clients or LoopClients(self._new_client, self._new_client())
@@ -136,7 +136,7 @@ class ProductSink(ABC):
             except ValueError:
                 return None
         status = response.status_code
-        # What the answer says is not repeated: it may quote what was sent, or a key.
+        # The reply is not quoted: it may repeat the request or a key.
         what = f"answered {status}"
         if status in _UNAUTHORIZED:
             what = f"refused the key ({status})"
@@ -145,7 +145,7 @@ class ProductSink(ABC):
         raise self._error(
             what,
             f"http_{status}",
-            # What is not there yet may arrive: spans are exported later than results are known.
+            # A 404 may pass: spans are exported later than results are known.
             permanent=400 <= status < 500 and status not in (*_PASSING, 404),
             retry_after=_retry_after(response),
         )
@@ -171,19 +171,19 @@ class ProductSink(ABC):
             )
 
 
-# By what a batch is refused for one of its records.
+# Kinds of error by which a whole batch is refused for one of its records.
 _OF_SOME_RECORDS = ("http_400", "http_413", "http_422", "rejected")
 _OF_ONE_RECORD = (*_OF_SOME_RECORDS, "http_404", "http_409")
 
 
 def endpoint_of(product: str, explicit: str | None, variables: Mapping[str, str]) -> str:
-    """The address that was given, else the first that the environment names, else the default.
+    """Address from the argument, else from the first variable that is set, else the default.
 
     Args:
         product: For the message.
-        explicit: What the user passed.
-        variables: Environment variables in order of rank, each with what it stands for when it is
-            missing: an empty string to look further, or the default address.
+        explicit: The argument.
+        variables: Environment variables in order of precedence, each with its default: an empty
+            string to try the next one, or the default address.
     """
     candidates = [explicit, *(os.environ.get(name) or value for name, value in variables.items())]
     chosen = next((candidate for candidate in candidates if candidate), "")
@@ -210,10 +210,10 @@ def _retry_after(response: httpx2.Response) -> float | None:
 
 
 def entry_id(record: EvaluationRecord, metric: str) -> str:
-    """The id of a metric's entry where one entry is kept for each id.
+    """Id of a metric's score where the product keeps one score for each id.
 
-    A job that is delivered twice may fail the second time: what has no score is an entry of its
-    own, and never takes a score's place.
+    A job that is delivered twice may fail the second time: a failure has an id of its own and
+    never replaces a score.
     """
     metric_id = record.metric_id(metric)
     return metric_id if record.results[metric].score is not None else f"{metric_id}-status"

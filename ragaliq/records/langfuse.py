@@ -19,9 +19,9 @@ _VARIABLES = {"LANGFUSE_BASE_URL": "", "LANGFUSE_HOST": "https://cloud.langfuse.
 class LangfuseSink(ProductSink):
     """Scores the evaluated observations in Langfuse.
 
-    A metric without a score becomes a categorical score named `<metric>_status`, as a name holds
-    one type of value there. Runs whose span is not known are passed over. Langfuse keeps one score
-    for each id, so that a retry changes nothing.
+    A metric without a score becomes a categorical score named `<metric>_status`, since a name holds
+    one type of value in Langfuse. Runs whose span is not known are skipped. Langfuse keeps one
+    score for each id, so that a retry changes nothing.
 
     Args:
         endpoint: Langfuse's address; by default from `LANGFUSE_BASE_URL` or `LANGFUSE_HOST`, else
@@ -30,7 +30,7 @@ class LangfuseSink(ProductSink):
         secret_key: By default from `LANGFUSE_SECRET_KEY`.
 
     Raises:
-        ConfigurationError: A key is missing, or the address is none.
+        ConfigurationError: A key is missing, or the address is not a web address.
     """
 
     name: Final = "langfuse"
@@ -62,11 +62,11 @@ class LangfuseSink(ProductSink):
         except SinkError as error:
             if error.kind not in ("http_400", "http_413") or len(records) > 1:
                 raise
-            # Servers before the batch form take one score, and no list; others limit its size.
+            # Older servers take one score and no list; newer ones limit the list's size.
             for score in scores:
                 await self.ask("POST", _PATH, json=score)
             return
-        # 207 says how many were rejected and not which; ids make it safe to send them all again.
+        # A 207 reply only counts the rejected scores; ids make it safe to send all again.
         if isinstance(answer, dict) and answer.get("rejected"):
             raise SinkError("Langfuse rejected scores", kind="rejected", permanent=True)
 

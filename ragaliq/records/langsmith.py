@@ -18,21 +18,20 @@ _VARIABLES = {"LANGSMITH_ENDPOINT": "", "LANGCHAIN_ENDPOINT": "https://api.smith
 class LangSmithSink(ProductSink):
     """Leaves feedback on the evaluated runs in LangSmith.
 
-    LangChain gives a run one id, which LangSmith's tracer and ragaliq's handler both use; runs
-    whose id is not a UUID are passed over. A metric without a score has its status as value.
-    Feedback has a computed id, so that a retry changes nothing.
+    LangSmith's tracer and ragaliq's handler both use LangChain's run id; runs whose id is not a
+    UUID are skipped. A metric without a score has its status as value. Feedback has a computed id,
+    so that a retry changes nothing.
 
     Args:
         endpoint: LangSmith's address; by default from `LANGSMITH_ENDPOINT` or
             `LANGCHAIN_ENDPOINT`, else its cloud.
         api_key: By default from `LANGSMITH_API_KEY` or `LANGCHAIN_API_KEY`.
-        workspace_id: By default from `LANGSMITH_WORKSPACE_ID`; needed where the key is good for
+        workspace_id: By default from `LANGSMITH_WORKSPACE_ID`; needed if the key is valid for
             several workspaces.
-        project_id: The id of the project the runs are in, which newer servers ask for; may be
-            absent.
+        project_id: Id of the runs' project; newer servers require it.
 
     Raises:
-        ConfigurationError: The key is missing, or the address is none.
+        ConfigurationError: The key is missing, or the address is not a web address.
     """
 
     name: Final = "langsmith"
@@ -56,7 +55,7 @@ class LangSmithSink(ProductSink):
         super().__init__("LangSmith", address, headers=headers)
 
     def passes_over(self, record: EvaluationRecord) -> str:
-        """Why a record has no place here: its run's id is not one of LangSmith's."""
+        """Reason to skip a record: its run's id is not one of LangSmith's."""
         try:
             UUID(record.run.run_id)
         except ValueError:

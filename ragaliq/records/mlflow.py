@@ -29,10 +29,10 @@ _MARK = "ragaliq.entry_id"
 class MLflowSink(ProductSink):
     """Leaves feedback on the evaluated traces in MLflow.
 
-    A failed evaluation becomes feedback with an error and no value; a metric that simply has no
-    score has its status as value. Runs whose span is not known are passed over. MLflow gives
-    feedback its own ids, so the sink asks first what is there already and adds what is missing: a
-    retry changes nothing. A trace that MLflow does not know yet is tried again.
+    A failed evaluation becomes feedback with an error and no value; any other metric without a
+    score has its status as value. Runs whose span is not known are skipped. MLflow assigns feedback
+    ids itself, so the sink first reads the existing feedback and adds what is missing: a retry
+    changes nothing. A trace that MLflow does not know yet is retried.
 
     Args:
         endpoint: The tracking server; by default from `MLFLOW_TRACKING_URI`.
@@ -65,7 +65,7 @@ class MLflowSink(ProductSink):
         )
 
     def passes_over(self, record: EvaluationRecord) -> str:
-        """Why a record has no place here: its run's span is not known."""
+        """Reason to skip a record: its run's span is not known."""
         return "" if record.run.target else NO_SPAN + _AUTOLOG
 
     async def _send(self, records: Sequence[EvaluationRecord]) -> None:
@@ -75,14 +75,14 @@ class MLflowSink(ProductSink):
         trace = f"{_TRACES}/tr-{record.run.target.trace_id}"
         known = _entries(await self.ask("GET", trace))
         for metric in record.results:
-            # Neither a second time, nor a failure next to the score of an earlier delivery.
+            # Add it neither twice nor, for a failure, next to the score of an earlier delivery.
             if known.isdisjoint((record.metric_id(metric), entry_id(record, metric))):
                 body = {"assessment": _assessment(record, metric, record.run.target.trace_id)}
                 await self.ask("POST", f"{trace}/assessments", json=body)
 
 
 def _entries(answer: Any) -> set[str]:
-    """The ids of what ragaliq has added to the trace already."""
+    """Ids of the feedback that ragaliq has added to the trace already."""
     info: Any = answer
     for name in ("trace", "trace_info"):
         info = info.get(name) if isinstance(info, dict) else None
@@ -107,7 +107,7 @@ def _assessment(record: EvaluationRecord, metric: str, trace_id: str) -> dict[st
         "last_update_time": when,
         "feedback": _feedback(result),
         **({"rationale": result.reasoning} if result.reasoning else {}),
-        # Strings alone: the field is a map of them.
+        # The field is a map of strings.
         "metadata": {name: str(value) for name, value in metric_facts(record, metric).items()}
         | {_MARK: entry_id(record, metric)},
         "valid": True,

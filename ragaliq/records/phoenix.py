@@ -21,9 +21,9 @@ class PhoenixSink(ProductSink):
     """Annotates the evaluated spans in Phoenix.
 
     A metric without a score becomes an annotation whose label is its status. Runs whose span is
-    not known have nothing to annotate and are passed over. Phoenix keeps one annotation for each
-    span, name and identifier, so that a retry changes nothing; it holds annotations of spans that
-    have not arrived yet and tries them again by itself.
+    not known are skipped. Phoenix keeps one annotation for each span, name and identifier, so that
+    a retry changes nothing; it keeps annotations of spans that have not arrived yet and retries
+    them itself.
 
     Args:
         endpoint: Phoenix's address; by default from `PHOENIX_ENDPOINT`, `PHOENIX_BASE_URL` or
@@ -31,7 +31,7 @@ class PhoenixSink(ProductSink):
         api_key: By default from `PHOENIX_API_KEY`; may be absent.
 
     Raises:
-        ConfigurationError: The address is none.
+        ConfigurationError: The address is not a web address.
     """
 
     name: Final = "phoenix"

@@ -1,4 +1,4 @@
-"""Records of a store or of a results file, whichever it is."""
+"""Reader of records from a store or a results file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def records_of(
     until: Moment | None = None,
     pipeline: str | None = None,
 ) -> Generator[EvaluationRecord, None, None]:
-    """The records of a source, read as they are asked for: a store's in the order of time.
+    """Read the records of a source lazily; those of a store in the order of time.
 
     Args:
         source: See `Source`.
@@ -48,7 +48,7 @@ def records_of(
 
 
 def is_store(source: str | os.PathLike[str]) -> bool:
-    """Whether it is a store's address or file, rather than a results file."""
+    """True for a store's address or file, False for a results file."""
     if os.fspath(source).startswith("sqlite:"):
         return True
     path = Path(source)

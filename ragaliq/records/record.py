@@ -1,4 +1,4 @@
-"""One evaluation as it is stored, sent and shown: its results, without what may not be kept."""
+"""Record of one evaluation as it is stored, sent and shown, without what may not be kept."""
 
 from __future__ import annotations
 
@@ -49,23 +49,23 @@ class EvaluationRecord(BaseModel):
 
     Attributes:
         schema_version: Of this form.
-        evaluation_id: The same whenever the same job is evaluated again: a retry, or a job that a
-            queue delivers twice, replaces the record instead of adding one.
-        run: Where the answer came from, its span, and how it was chosen.
+        evaluation_id: The same for each evaluation of the same job: a retry, or a job that a queue
+            delivers twice, replaces the record instead of adding one.
+        run: The run that gave the answer, its span, and how it was sampled.
         case_id: The id of the test case.
         created_at: Unix time in seconds when it was evaluated.
         lag: Seconds between the end of the run and the start of its evaluation; None offline.
         version: The version of ragaliq that evaluated.
-        results: Metric name to result, in the order of the evaluators. Never with `raw_response`
-            or `error`; without content capture the texts of claims are empty and the reasoning is
-            a count. Ranges of characters are those of the stored texts, where texts are stored.
-        claims_omitted: Claims beyond the number that is kept, by metric.
+        results: Metric name to result, in the order of the metrics. Never with `raw_response` or
+            `error`; without content capture the texts of claims are empty and the reasoning is a
+            count. Ranges of characters refer to the stored texts, if texts are stored.
+        claims_omitted: Number of claims beyond the limit, by metric.
         case: The case with its texts, with content capture; None otherwise. A text that the
             redactor dropped is empty. Expectations are not kept; of metadata, texts and numbers.
-        case_digest: Of what the evaluation rests on; in results files, where it tells a case that
-            was changed since. None elsewhere.
-        input_digest: Of question and context alone, likewise: by it the cases of two results files
-            are paired.
+        case_digest: Digest of all that the evaluation depends on; in results files, where it
+            reveals a case that has changed since. None elsewhere.
+        input_digest: Digest of question and context alone, likewise: it pairs the cases of two
+            results files.
         row: The number of its row in the data file, from 1; in results files only.
     """
 
@@ -87,7 +87,7 @@ class EvaluationRecord(BaseModel):
 
     @property
     def size(self) -> int:
-        """Characters of its texts, roughly: what it costs to hold on to it."""
+        """Approximate characters of its texts, as a measure of its memory."""
         texts = [
             len(claim.claim) + len(claim.evidence) + len(claim.reason)
             for result in self.results.values()
@@ -101,54 +101,54 @@ class EvaluationRecord(BaseModel):
 
     @property
     def usage(self) -> JudgeUsage:
-        """What all metrics cost together."""
+        """Usage of all metrics together."""
         return sum((result.usage for result in self.results.values()), JudgeUsage())
 
     @property
     def observation(self) -> str:
-        """What it is an observation of; see `observation_of`."""
+        """Observation that it belongs to; see `observation_of`."""
         return observation_of(self.case_id, self.run.run_id)
 
     def metric_id(self, metric: str) -> str:
-        """The same whenever the same run is scored by the same metric and judge."""
+        """Id of a metric's result: the same for the same run, metric and judge."""
         run, result = self.run, self.results[metric]
         key = [run.run_id, repr(run.ended_at), metric, result.judge, result.model]
         return deterministic_id(["metric", *key])
 
     @property
     def has_failed(self) -> bool:
-        """Whether the judge failed on a metric."""
+        """True if the judge failed on a metric."""
         return any(result.status.is_failure for result in self.results.values())
 
     def added_to(self, earlier: EvaluationRecord) -> EvaluationRecord:
-        """The record of all results of a run that other metrics have scored before."""
+        """Merge with the record of the same run that other metrics have scored before."""
         return self._changed(
             results=earlier.results | self.results,
             claims_omitted=earlier.claims_omitted | self.claims_omitted,
         )
 
     def renamed(self, *, run_id: str, case_id: str) -> EvaluationRecord:
-        """The same results as those of another run, whose case holds the same texts."""
+        """Record of the same results for another run, whose case holds the same texts."""
         run = self.run.model_copy(update={"run_id": run_id})
         case = self.case and self.case.model_copy(update={"id": case_id})
         return self._changed(run=run, case_id=case_id, case=case)
 
     def _changed(self, **fields: object) -> EvaluationRecord:
-        """The record with other fields, under the id that it has with them."""
+        """Record with changed fields and the id that follows from them."""
         record = self.model_copy(update=fields)
         scorers = [(name, each.judge, each.model) for name, each in record.results.items()]
         return record.model_copy(update={"evaluation_id": evaluation_id(record.run, scorers)})
 
 
 def evaluation_record(evaluation: Evaluation, *, content: ContentPolicy) -> EvaluationRecord:
-    """The record of an evaluation.
+    """Make the record of an evaluation.
 
     Args:
-        evaluation: What came out of judging.
+        evaluation: The evaluation.
         content: Whether texts may be kept; its redactor sees each text first.
 
     Raises:
-        ValueError: A number is one that JSON cannot hold.
+        ValueError: JSON cannot hold a number.
     """
     case, run, results = evaluation.case, evaluation.run, evaluation.results.values()
     stored = _stored_case(case, content) if content.on_sinks else None
@@ -161,7 +161,7 @@ def evaluation_record(evaluation: Evaluation, *, content: ContentPolicy) -> Eval
         run=run.model_copy(update=names | rules),
         case_id=sendable(case.id[:MAX_ID]),
         created_at=time.time(),
-        # Offline nothing waits.
+        # Offline there is no lag.
         lag=evaluation.lag or None,
         version=__version__,
         results={identifier(r.evaluator_name): _stored_result(r, texts, content) for r in results},
@@ -175,20 +175,20 @@ def evaluation_record(evaluation: Evaluation, *, content: ContentPolicy) -> Eval
 
 
 def evaluation_id(run: RunInfo, scorers: Scorers) -> str:
-    """The id of a run's record, which is known before anything is judged."""
-    # With the time of its end, a run under an id that the application uses again is another run;
-    # a job that is delivered twice carries the same time.
+    """Id of a run's record, known before anything is evaluated."""
+    # The time of its end distinguishes runs of an application that reuses ids; a job that is
+    # delivered twice has the same time.
     key = [run.run_id, repr(run.ended_at), *(part for scorer in scorers for part in scorer)]
     return deterministic_id(["run", *key])
 
 
 def run_id_of(case_id: str, repeat: int) -> str:
-    """Names one evaluation of a case, as records do: its first by the case's own id."""
+    """Name one evaluation of a case in records: its first by the case's own id."""
     return sendable(case_id if repeat == 0 else f"{case_id}#{repeat + 1}")
 
 
 def observation_of(case_id: str, run_id: str) -> str:
-    """What an evaluation is an observation of: its case, where it is one of several of it.
+    """Observation that an evaluation belongs to: its case, if the case is evaluated several times.
 
     Otherwise its run: answers of live traffic may share a case's id and are different answers.
     """
@@ -197,16 +197,16 @@ def observation_of(case_id: str, run_id: str) -> str:
 
 
 def deterministic_id(parts: Iterable[str | None]) -> str:
-    """32 hex digits that depend on nothing but the parts."""
+    """Hash the parts into 32 hex digits."""
     digest = blake2b(digest_size=16, person=b"ragaliq-record")
     for part in parts:
         encoded = b"-" if part is None else b"+" + part.encode("utf-8", "surrogatepass")
-        # With lengths in between, ("ab", "c") and ("a", "bc") differ.
+        # The lengths make ("ab", "c") and ("a", "bc") different.
         digest.update(len(encoded).to_bytes(8) + encoded)
     return digest.hexdigest()
 
 
-# By the id of a chunk, or None for the answer: the application's text and what is stored of it.
+# The application's text and the stored text, by the id of a chunk, or None for the answer.
 _Texts = Mapping[ChunkId | None, tuple[str, str]]
 
 
@@ -219,8 +219,8 @@ def _texts_of(case: RAGTestCase, stored: RAGTestCase) -> _Texts:
     return texts
 
 
-# What may be stored of each field of a result and of a claim that holds text. A test asks that
-# every field is known here or holds none: a new one is not stored before somebody has asked.
+# Rules for storing the fields of results and claims that hold text. A test requires that every
+# field is listed here or holds no text, so that a new one is not stored by accident.
 _RESULT_NAMES = ("evaluator_name", "judge", "model", "calibration", "judge_kind", "fingerprint")
 _CLAIM_NAMES = ("decided_by", "calibration")
 _CLAIM_TEXTS: dict[str, ContentKind] = {
@@ -252,7 +252,7 @@ def _stored_result(
         "claims": tuple(_stored_claim(c, texts, content) for c in result.claims[:MAX_CLAIMS]),
     }
     names = {name: identifier(text) for name in _RESULT_NAMES if (text := getattr(result, name))}
-    # Not by `model_copy`, which checks nothing and keeps what a subclass adds: no reader takes it.
+    # Not by `model_copy`: it validates nothing and keeps a subclass's fields, which readers refuse.
     held = {name: getattr(result, name) for name in EvaluationResult.model_fields}
     return EvaluationResult(**{**held, **changed, **names})
 
@@ -260,8 +260,8 @@ def _stored_result(
 def _stored_claim(claim: ClaimDetail, texts: _Texts | None, content: ContentPolicy) -> ClaimDetail:
 
     def still_there(where: ChunkId | None, start: int, end: int) -> bool:
-        # Redaction and shortening move text. Without stored texts every range is kept, as it says
-        # where and not what.
+        # Redaction and shortening move text. Without stored texts every range is kept: it holds
+        # positions, not content.
         if texts is None:
             return True
         original, stored = texts.get(where, ("", ""))
@@ -328,11 +328,11 @@ def _stored_chunks(
 def _stored_metadata(
     metadata: Mapping[str, object], kind: ContentKind, content: ContentPolicy
 ) -> dict[str, object]:
-    """What tells a reader which document it was: a file's name, a page. No more than that."""
+    """Metadata that identifies the document for a reader, such as a file's name or a page."""
     kept: dict[str, object] = {}
     for key, value in metadata.items():
         held = content.text(value, kind, MAX_NAME) if isinstance(value, str) else value
-        # Neither NaN, nor infinite, nor a whole number that no float can hold.
+        # Not NaN, infinite, or an integer that no float can hold.
         is_number = isinstance(held, bool | int | float) and abs(held) <= sys.float_info.max
         if len(kept) < MAX_METADATA and (is_number or (isinstance(held, str) and held)):
             kept[identifier(str(key))] = held
@@ -340,7 +340,7 @@ def _stored_metadata(
 
 
 def _chunk_id(chunk_id: ChunkId) -> ChunkId:
-    """The id as it is stored; two that differ only in what is cut off or replaced still differ."""
+    """Id as it is stored; ids that differ only in what is cut off or replaced stay different."""
     if isinstance(chunk_id, int):
         return chunk_id
     kept = sendable(chunk_id[:MAX_ID])

@@ -1,12 +1,11 @@
-"""A file of results that survives anything: one JSON object a line, only ever appended.
+"""File of results that survives a crash: one JSON object a line, append-only.
 
-The first line says how the results were made, so that work is only continued under the same
-settings; only metrics may be added. A line that a sudden end cut short is the last one, and is
-dropped when the file is opened again. One process at a time writes it, until it is closed or the
-process has ended.
+The first line holds the settings, so that a run resumes only under the same ones; only metrics may
+be added. A crash can cut only the last line short, which is dropped when the file is opened
+again. One process at a time writes it, until it closes the file or ends.
 
-While metrics are added, a line with all of a run's results follows the one with the first of them:
-the header says so, readers take the later one, and the first is dropped when the file is closed.
+While metrics are added, a line with all of a run's results follows the line with the first ones:
+the header marks such a file, readers take the later line, and closing the file drops the first.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ _VERSION = 1
 
 
 class ResultsFile:
-    """A results file that is being written, by one process at a time; a context manager.
+    """Results file open for writing by one process at a time; a context manager.
 
     Args:
-        path: The file; continued when it is there.
-        settings: How the results are made: JSON values by name. Where both have a mapping of
-            `metrics`, those of the file may be a part of these.
+        path: The file; an existing one is continued.
+        settings: Settings of the evaluation: JSON values by name. In the mapping `metrics`, the
+            file's metrics may be a subset of these.
         revised: Whether a line of a new file may replace an earlier one of the same run.
     """
 
@@ -46,7 +45,7 @@ class ResultsFile:
         self._settings, self._is_revised = dict(settings), revised
         with file_errors(self.path):
             make_folder(self.path.parent)
-            # Neither "w" nor "a": nothing may be changed before the lock is held.
+            # Neither "w" nor "a": nothing may change before the lock is held.
             flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
             self._file: BinaryIO = os.fdopen(owner_only(self.path, flags), "r+b", buffering=0)
             try:
@@ -56,13 +55,13 @@ class ResultsFile:
                 raise
 
     def _begin(self) -> None:
-        """Hold the file, where the system knows locks, and look at what is in it."""
+        """Lock the file, on systems with file locks, and read what is in it."""
         file = self._file
         in_use = (
             f"{self.path}: another run is writing to it; wait for its end, or write to another file"
         )
         lock(file, DatasetError(in_use))
-        # Whoever wrote it may have put another file in its place before this one was locked.
+        # The last writer may have replaced the file before this one was locked.
         if not os.path.samestat(os.fstat(file.fileno()), self.path.stat()):
             raise DatasetError(f"{self.path}: another run has just written it; try again")
         if not os.fstat(file.fileno()).st_size:
@@ -104,7 +103,7 @@ class ResultsFile:
         self.close()
 
     def append(self, record: EvaluationRecord) -> None:
-        """Add a result; once this returns, the end of the process does not lose it."""
+        """Add a result; once this returns, a crash of the process does not lose it."""
         with file_errors(self.path):
             _write(self._file, record.model_dump_json().encode() + b"\n")
 
@@ -112,8 +111,7 @@ class ResultsFile:
         """Change results, all at once or, if the process ends here, not at all.
 
         Args:
-            change: Gives what is to stand in a result's place: itself, another, or None to take
-                it out. Asked twice about each.
+            change: Returns each result, a replacement, or None to remove it. Called twice for each.
         """
         if any(change(record) is not record for record in read_results_file(self.path)):
             self._replace(change)
@@ -129,13 +127,13 @@ class ResultsFile:
                     kept.append(changed)
             shutil.copymode(target, replacement)  # its owner may share it
             os.fsync(kept._file.fileno())
-            # The new file is locked already, so that nobody gets in between.
+            # The new file is locked already, so that no other process writes in between.
             replacement.replace(target)
         self._file.close()
         self._file = kept._file
 
     def close(self) -> None:
-        """Close the file; what was appended outlives a loss of power too."""
+        """Close the file; appended results survive a loss of power too."""
         if self._file.closed:
             return
         if self._is_revised:
@@ -148,9 +146,9 @@ class ResultsFile:
 
 
 def _write(file: BinaryIO, data: bytes) -> None:
-    """Write all of it, or take back the part that was written.
+    """Write all of it, or remove the part that was written.
 
-    A nearly full disk takes a part of what an unbuffered file is given and reports no error.
+    On a nearly full disk an unbuffered write may be partial without an error.
     """
     start, rest = file.tell(), memoryview(data)
     try:
@@ -163,21 +161,21 @@ def _write(file: BinaryIO, data: bytes) -> None:
 
 
 def read_settings(path: str | Path) -> dict[str, Any]:
-    """How the results of a file were made."""
+    """Read the settings of a results file."""
     with Path(path).open("rb") as file:
         settings: dict[str, Any] = _header_of(file.readline(), Path(path))["settings"]
     return settings
 
 
 def _setting(value: object) -> str:
-    """A setting as it would be written on the command line."""
+    """Format a setting as on the command line."""
     if isinstance(value, dict):
         return ", ".join(f"{name} {each}" for name, each in value.items())
     return "not set" if value is None else str(value)
 
 
 def read_results_file(path: str | Path) -> Iterator[EvaluationRecord]:
-    """The results of a file, in the order they were written, in bounded memory."""
+    """Read the results of a file in the order they were written, in bounded memory."""
     path = Path(path)
     with file_errors(path), path.open("rb") as file:
         header = _header_of(file.readline(), path)

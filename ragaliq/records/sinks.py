@@ -1,7 +1,7 @@
-"""Sinks: where records go besides OpenTelemetry, and how they get there.
+"""Sinks: stores and products that receive records besides OpenTelemetry.
 
-Each sink has a bounded queue and a thread of its own that writes, waits and retries: a slow one
-delays neither requests, nor judging, nor other sinks.
+Each sink has a bounded queue and its own thread, which writes, waits and retries: a slow sink
+delays neither requests, nor evaluations, nor other sinks.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ ErrorHook = Callable[[str, str], object]
 
 @runtime_checkable
 class Sink(Protocol):
-    """A place where records go. One method does the work; any class that has it will do.
+    """Receiver of records; any class with these methods will do.
 
     `write` is called on a thread that serves this sink alone, never twice at the same time, and
     again for records it did not deliver: writing the same record twice must leave one.
@@ -49,62 +49,62 @@ class Sink(Protocol):
 
     @property
     def name(self) -> str:
-        """Names the sink in counts and logs."""
+        """Name of the sink in counts and logs."""
         ...
 
     async def write(self, records: Sequence[EvaluationRecord]) -> None:
         """Store the records.
 
         Raises:
-            SinkError: Some or all were not stored, and whether trying again can help. Any other
-                exception counts as one that may pass.
+            SinkError: Some or all were not stored; says whether a retry can help. Any other
+                exception is retried.
         """
         ...
 
     async def aclose(self) -> None:
-        """Let go of connections; the sink may be used again afterwards."""
+        """Close connections; the sink may be used again afterwards."""
         ...
 
 
 @runtime_checkable
 class Remembering(Protocol):
-    """A sink that can tell what it has: a job that comes again is then not judged again."""
+    """A sink that can look up its records: a job delivered again is then not evaluated again."""
 
     async def holds(self, evaluation_id: str) -> bool:
-        """Whether a record with this id is stored."""
+        """Check whether a record with this id is stored."""
         ...
 
 
 @runtime_checkable
 class Choosing(Protocol):
-    """A sink that has no place for some records, such as those of runs without a span."""
+    """A sink that skips some records, such as those of runs without a span."""
 
     def passes_over(self, record: EvaluationRecord) -> str:
-        """Why a record has no place here, and what would give it one; empty where it has."""
+        """Reason to skip a record, and the remedy; empty if the sink takes it."""
         ...
 
 
 @runtime_checkable
 class Settling(Protocol):
-    """A sink with something to do when nothing is left to be written: the process may end now."""
+    """A sink with a final step once nothing is left to write: the process may end now."""
 
     async def settle(self) -> None:
-        """Bring what was written to its last place; more may be written later."""
+        """Finish what was written; more may be written later."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class SinkLimits:
-    """How long and how often a sink is tried.
+    """Queue size, time limit and retries of a sink.
 
     Attributes:
-        max_queue: Records that may wait; further ones are dropped and counted.
-        max_characters: Characters their texts may have; further records are dropped and counted.
+        max_queue: Most queued records; further ones are dropped and counted.
+        max_characters: Most characters of their texts; further records are dropped and counted.
         max_batch: Records given to one `write`.
-        timeout: Seconds one `write` may take.
-        attempts: Times a record is tried.
+        timeout: Most seconds of one `write`.
+        attempts: Attempts for each record.
         backoff: Seconds before the second attempt; doubled for each further one.
-        max_backoff: Most seconds between two attempts, whatever the receiver asks for.
+        max_backoff: Most seconds between two attempts, even if the receiver asks for more.
     """
 
     max_queue: int = 1000
@@ -123,12 +123,12 @@ class SinkStats:
     `records == written + passed_over + failed + dropped + pending` always holds.
 
     Attributes:
-        records: Records meant for the sink.
+        records: Records addressed to the sink.
         written: Records it stored.
-        passed_over: Records that have no place there, such as those of runs without a span.
+        passed_over: Records it skips, such as those of runs without a span.
         failed: Records given up after the last attempt, or refused for good.
         dropped: Records that found the queue full, or were left over at the end.
-        pending: Records that wait or are being written.
+        pending: Records queued or being written.
         errors: Failed attempts by kind.
     """
 
@@ -142,21 +142,21 @@ class SinkStats:
 
 
 SinkSpec = str | Sink
-"""What may be given as a sink."""
+"""A sink, or the name or address of one."""
 
 
 class SinkSet:
-    """Gives records to sinks, each on a thread of its own that starts with the first record.
+    """Passes records to sinks, each on its own thread, which starts with the first record.
 
     Args:
-        sinks: Where records go.
+        sinks: The sinks.
         content: Whether texts may be kept.
-        limits: How long and how often each is tried.
+        limits: Queue size, time limit and retries of each sink.
         on_error: Called for each failed attempt with the sink's name and the kind of failure.
-        worker_of: Gives what feeds a sink, where others write to it as well.
+        worker_of: Returns the worker of a sink that is shared with other monitors.
 
     Attributes:
-        workers: What feeds each of them.
+        workers: The worker of each sink.
 
     Raises:
         ConfigurationError: A spec names no sink, or the same object is given twice.
@@ -189,10 +189,10 @@ class SinkSet:
             self._names.append(f"{worker.sink.name}-{same}" if same > 1 else worker.sink.name)
 
     def record(self, evaluation: Evaluation) -> list[Future[str]]:
-        """Have an evaluation stored; never blocks on a sink and never raises.
+        """Queue an evaluation for every sink; never blocks on a sink and never raises.
 
         Returns:
-            One for each sink, to wait for: will be `written`, `passed_over`, `failed` or `dropped`.
+            A future for each sink: `written`, `passed_over`, `failed` or `dropped`.
         """
         if not self.workers:
             return []
@@ -201,14 +201,14 @@ class SinkSet:
             content = self._content.without_chunks() if fetched else self._content
             record = evaluation_record(evaluation, content=content)
         except Exception as error:  # noqa: BLE001 - the evaluation itself is fine
-            # The message may quote what could not be recorded.
+            # The error's message may quote content.
             logger.debug("a result could not be recorded: %s", type(error).__name__)
             why = SinkError("a result could not be recorded", kind="unrecordable")
             return [worker.refuse("failed", why) for worker in self.workers]
         return [worker.put(record) for worker in self.workers]
 
     async def holds(self, evaluation_id: str) -> bool:
-        """Whether a sink that can tell says that it has the record already; never raises."""
+        """Ask the sinks that can look up records whether one has it; never raises."""
         for sink in (worker.sink for worker in self.workers):
             if isinstance(sink, Remembering):
                 try:
@@ -237,7 +237,7 @@ class SinkSet:
         return {name: worker.stats() for name, worker in named}
 
 
-# Loaded for those who use them.
+# Imported only when used.
 _SERVERS = {
     "phoenix": ("ragaliq.records.phoenix", "PhoenixSink"),
     "langfuse": ("ragaliq.records.langfuse", "LangfuseSink"),
@@ -247,9 +247,9 @@ _SERVERS = {
 
 
 def resolve_sink(spec: object) -> Sink:
-    """The sink that a spec names, or is."""
+    """Return the sink that a spec names, or is."""
     if isinstance(spec, str) and spec.startswith("sqlite:"):
-        # Loaded for those who use it: sqlite3 is not needed by `import ragaliq`.
+        # Imported only when used: `import ragaliq` does not need sqlite3.
         from ragaliq.records.store import SQLiteStore
 
         return SQLiteStore(spec)
@@ -286,7 +286,7 @@ class _Entry:
     outcome: Future[str] = field(default_factory=Future, compare=False)
 
     def conclude(self, outcome: str) -> None:
-        """Set what became of it for those who wait; only the first call counts."""
+        """Set the outcome for callers that wait; only the first call counts."""
         with contextlib.suppress(InvalidStateError):
             self.outcome.set_result(outcome)
 
@@ -298,7 +298,7 @@ def _known(outcome: str) -> Future[str]:
 
 
 class SinkWorker:
-    """Feeds one sink from a thread of its own, so that a slow sink delays nobody."""
+    """Writes records to one sink on its own thread, so that a slow sink delays nothing else."""
 
     def __init__(
         self, sink: Sink, limits: SinkLimits | None = None, on_error: ErrorHook | None = None
@@ -317,10 +317,10 @@ class SinkWorker:
         self._closed = False
 
     def put(self, record: EvaluationRecord) -> Future[str]:
-        """Queue a record; never blocks, never raises. What cannot be taken is counted.
+        """Queue a record; never blocks, never raises. Records that cannot be queued are counted.
 
         Returns:
-            Will be what it is counted as: `written`, `passed_over`, `failed` or `dropped`.
+            A future of its outcome: `written`, `passed_over`, `failed` or `dropped`.
         """
         if why := self._passes_over(record):
             return self.refuse("passed_over", SinkError(why, kind="passed_over"))
@@ -351,7 +351,7 @@ class SinkWorker:
             return ""
 
     def refuse(self, outcome: str, why: SinkError) -> Future[str]:
-        """Count a result that is not queued, as this outcome."""
+        """Count a result that is not queued under this outcome."""
         with self._changed:
             self._counts["records"] += 1
             self._counts[outcome] += 1
@@ -365,7 +365,7 @@ class SinkWorker:
             return False
         with self._changed:
             unsettled, self._unsettled = self._unsettled, 0
-        # Servers end by a signal after the last flush: no close may ever follow.
+        # Servers end by a signal after the last flush: a close may never follow.
         if unsettled and isinstance(self.sink, Settling):
             try:
                 settling = asyncio.run_coroutine_threadsafe(self.sink.settle(), self._thread.loop())
@@ -375,13 +375,13 @@ class SinkWorker:
         return True
 
     def close(self, timeout: float) -> bool:
-        """Refuse further records, wait, then drop what is left and let go of the sink."""
+        """Refuse further records, wait, then drop what is left and close the sink."""
         with self._changed:
             self._closed = True
         finished = self._wait(timeout)
         with self._changed:
             left, self._waiting = self._waiting, []
-            # What is being written just now may arrive all the same; it was not confirmed.
+            # The batch in progress may still arrive; it was not confirmed.
             self._counts["dropped"] += self._pending()
             self._held = 0
             self._changed.notify_all()
@@ -391,7 +391,7 @@ class SinkWorker:
         return finished
 
     def stats(self) -> SinkStats:
-        """The counts now."""
+        """Current counts."""
         with self._changed:
             counts = {name: self._counts[name] for name in ("records", *_ENDED)}
             return SinkStats(**counts, pending=self._pending(), errors=dict(self._errors))
@@ -419,8 +419,8 @@ class SinkWorker:
         await self.sink.aclose()
 
     async def _drain(self) -> None:
-        """Write until nothing waits: a task left idle would be complained about when it is lost."""
-        # What the application has instrumented must not take this for a part of itself.
+        """Write until the queue is empty: an idle task would cause a warning when collected."""
+        # The application's instrumentation must not trace the sink's requests.
         attach(set_value(suppress_instrumentation_key(), value=True))
         with suppress():
             while True:
@@ -436,7 +436,7 @@ class SinkWorker:
                         await self._wake.wait()
 
     def _next_batch(self) -> tuple[list[_Entry], float | None]:
-        """What is due, or for how long nothing will be."""
+        """Next batch that is due, or the seconds until one is."""
         with self._changed:
             now, batch = time.monotonic(), list[_Entry]()
             while self._waiting and len(batch) < self._limits.max_batch:
@@ -454,7 +454,7 @@ class SinkWorker:
         except BaseException as error:
             if is_being_cancelled():
                 raise
-            # A sink of the user's own may raise anything, with whatever in its message.
+            # A user's sink may raise anything, with content in its message.
             unknown = SinkError("the sink raised it", kind=type(error).__name__)
             await self._failed(batch, unknown)
         else:
@@ -480,7 +480,7 @@ class SinkWorker:
                 entry.due = time.monotonic() + delay
                 heapq.heappush(self._waiting, entry)
         if len(left) == len(batch):
-            # Nothing arrived: the receiver is in trouble, and further records can wait as well.
+            # Nothing arrived: the receiver is failing, and further records can wait as well.
             await asyncio.sleep(delay)
 
     def _settle(self, entries: Sequence[_Entry], outcome: str) -> None:

@@ -1,4 +1,4 @@
-"""A SQLite file: where it is, its tables, the connection that writes it, and what can be wrong."""
+"""SQLite file: its address, its tables, the connection that writes, and its errors."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _FORMS = "sqlite:///relative/path or sqlite:////absolute/path"
 
 
 def parse_location(location: Location) -> Path:
-    """The store's absolute path; a change of the working directory later does not move it."""
+    """Absolute path of the store, which a later change of the working directory does not move."""
     if not isinstance(location, str) or "://" not in location:
         path = os.fspath(location)
     else:
         parts = urlsplit(location)
         if parts.scheme != "sqlite" or parts.netloc or not parts.path.startswith("/"):
-            # The address may hold a password: not repeated.
+            # Not quoted: the address may hold a password.
             raise ConfigurationError(f"a store's address has the form {_FORMS}")
         path = unquote(parts.path[1:])
     if not path or path == ":memory:" or "\0" in path:
@@ -40,11 +40,11 @@ def parse_location(location: Location) -> Path:
 
 
 def parse_options(location: Location, *known: str) -> dict[str, float]:
-    """The numbers after `?`, such as `sqlite:///live.db?max_age_days=30`.
+    """Numbers after `?`, such as `sqlite:///live.db?max_age_days=30`.
 
     Args:
         location: The address.
-        *known: The names of the options there are.
+        *known: Names of the options.
     """
     if not isinstance(location, str) or "://" not in location:
         return {}
@@ -67,8 +67,8 @@ SCHEMA_VERSION = 1
 APPLICATION_ID = 0x52474C51
 """Marks the file as a store of ragaliq (`PRAGMA application_id`); the letters RGLQ."""
 
-# evaluations and metrics hold what is asked for often, in short rows that are quick to go
-# through; the whole record is kept with them, as JSON.
+# evaluations and metrics hold the columns of frequent queries in short rows; the whole record is
+# stored too, as JSON.
 _TABLES = """
 CREATE TABLE evaluations (
     evaluation_id TEXT PRIMARY KEY,
@@ -113,10 +113,10 @@ CREATE TABLE records (
 
 
 def _make_tables(connection: sqlite3.Connection) -> None:
-    """Make the tables of a new store; does nothing to one that has them."""
+    """Create the tables of a new store; do nothing if they exist."""
     if _version(connection) == SCHEMA_VERSION:
         return
-    # Several processes may open a new file at the same time: one makes them, the others wait here.
+    # Several processes may open a new file at once: one creates the tables, the others wait here.
     connection.execute("BEGIN IMMEDIATE")
     try:
         if _version(connection) != SCHEMA_VERSION:
@@ -131,7 +131,7 @@ def _make_tables(connection: sqlite3.Connection) -> None:
 
 
 def require_readable(connection: sqlite3.Connection) -> None:
-    """Refuse a file that is not a store, is empty, or of a later version."""
+    """Refuse a file that is empty, not a store, or of a later version."""
     if not _version(connection):
         raise DatasetError("the file is empty: nothing has been stored in it yet")
 
@@ -152,7 +152,7 @@ def _version(connection: sqlite3.Connection) -> int:
 
 # --- writing --------------------------------------------------------------------------------------
 
-# Seconds a fork may be held up by a write in progress.
+# Most seconds that a write in progress may delay a fork.
 _FORK_PATIENCE = 1.0
 _WAL_LIMIT = 16 * 1024 * 1024
 
@@ -160,12 +160,12 @@ _WAL_LIMIT = 16 * 1024 * 1024
 class WriterConnection:
     """One connection for writing: opened on first use, closed around a fork, never shared.
 
-    SQLite keeps the locks of a process in memory, which a forked child inherits: with a connection
-    open at that moment, the child would believe in locks it does not hold. So it is closed before
-    a fork and opened again by the next write.
+    SQLite keeps the locks of a process in memory, which a forked child inherits: with an open
+    connection, the child would assume locks that it does not hold. So the connection is closed
+    before a fork and opened again by the next write.
 
     Args:
-        path: The file; made, readable by its owner alone, where there is none.
+        path: The file; created, readable by its owner alone, if missing.
         busy_timeout: Seconds to wait for another process that writes.
     """
 
@@ -181,7 +181,7 @@ class WriterConnection:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """All of the block is stored, or nothing."""
+        """Run the block as one transaction: all of it is stored, or nothing."""
         with self.reading() as connection:
             connection.execute("BEGIN IMMEDIATE")
             yield connection
@@ -189,7 +189,7 @@ class WriterConnection:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """The connection, for looking something up; raises as `transaction` does."""
+        """Connection for queries; raises as `transaction` does."""
         with self._lock:
             if self._inherited:
                 raise StoreError(
@@ -207,15 +207,15 @@ class WriterConnection:
             try:
                 yield self._connection or self._open()
             except BaseException:
-                # Closing undoes what was begun, and a file that was replaced is found again.
+                # Closing rolls back, and the next connection finds a file that was replaced.
                 self._close()
                 raise
 
     def empty_log(self) -> None:
-        """Move what is in the write-ahead log into the file, and empty the log.
+        """Checkpoint the write-ahead log into the file, and empty the log.
 
-        Until then it holds texts that were deleted. Where another connection reads or writes at the
-        moment, it stays for the next time.
+        Until then it holds texts that were deleted. While another connection reads or writes, the
+        log stays until the next call.
         """
         with self._lock:
             connection = self._connection
@@ -227,7 +227,7 @@ class WriterConnection:
                 connection.execute(f"PRAGMA busy_timeout = {int(self._busy_timeout * 1000)}")
 
     def close(self) -> None:
-        """Close; the next transaction opens again."""
+        """Close the connection; the next transaction opens it again."""
         with self._lock:
             self._close()
 
@@ -239,22 +239,22 @@ class WriterConnection:
             isolation_level=None,
             check_same_thread=False,  # one thread at a time, by the lock
         )
-        # Kept before it is set up, so that it is closed if that fails.
+        # Assigned before it is set up, so that it is closed if the setup fails.
         self._connection, self._file = connection, self._file_at_path()
         if is_new:
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         connection.execute("PRAGMA journal_mode = WAL")
-        # A killed process loses nothing it committed; a power failure may cost the last commits.
+        # A killed process loses no commit; a power failure may lose the last ones.
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA foreign_keys = ON")
-        # What is deleted is overwritten: it may hold questions and answers.
+        # Deleted data is overwritten: it may hold questions and answers.
         connection.execute("PRAGMA secure_delete = ON")
         connection.execute(f"PRAGMA journal_size_limit = {_WAL_LIMIT}")
         _make_tables(connection)
         return connection
 
     def _file_at_path(self) -> tuple[int, int] | None:
-        """Which file the path leads to; SQLite itself would write to a deleted one for good."""
+        """Device and inode of the file at the path; SQLite would go on with a deleted one."""
         try:
             found = self._path.stat()
         except OSError:
@@ -262,9 +262,8 @@ class WriterConnection:
         return found.st_dev, found.st_ino
 
     def __del__(self) -> None:
-        # A store that is dropped without `aclose` must not leave its file open until some garbage
-        # collection: Python 3.13 warns of that. When the interpreter ends, names of this module
-        # may be gone already.
+        # A store that is dropped without `aclose` must close its file at once: Python 3.13 warns of
+        # unclosed ones. At the end of the interpreter, names of this module may be gone already.
         connection = getattr(self, "_connection", None)
         if connection is not None:
             try:  # noqa: SIM105 - `suppress` is such a name
@@ -287,18 +286,18 @@ class WriterConnection:
             self._close()
 
     def after_fork_in_parent(self) -> None:
-        """Let writes continue."""
+        """Allow writes again."""
         if self._held_for_fork:
             self._lock.release()
 
     def after_fork_in_child(self) -> None:
-        """Use a connection of its own, or give up where the parent was in the middle of a write."""
+        """Open a new connection, or give up if the parent was in the middle of a write."""
         if self._pid == os.getpid():
             return  # made in the child, by a hook that ran before this one
         self._pid = os.getpid()
         if not self._held_for_fork:
             self._inherited = True
-            # Kept for good: even closing it would disturb the parent's.
+            # Kept open for good: closing it would disturb the parent's.
             _INHERITED.append(self._connection)
             self._connection = None
         self._lock = threading.Lock()
@@ -309,10 +308,10 @@ _INHERITED: list[sqlite3.Connection | None] = []
 
 
 def _create(path: Path) -> bool:
-    """Make the file, unless it is there; whether it was made.
+    """Create the file unless it exists; return True if it was created.
 
-    It may hold questions and answers: only its owner may read it and the files SQLite puts next to
-    it, which get its permissions.
+    It may hold questions and answers: only its owner may read it and the files that SQLite creates
+    next to it, which get its permissions.
     """
     make_folder(path.parent)
     try:
@@ -323,7 +322,7 @@ def _create(path: Path) -> bool:
 
 
 def _all(name: str) -> Callable[[], None]:
-    """Calls this method of every connection that lives."""
+    """Make a function that calls this method of every open connection."""
 
     def call() -> None:
         for connection in list(_LIVING):
@@ -343,7 +342,7 @@ if hasattr(os, "register_at_fork"):
 # --- what can be wrong, in words for people and kinds for counting --------------------------------
 
 
-# By the first two parts of SQLite's name of an error: extended codes add a part to it, such as
+# Keyed by the first two parts of SQLite's error name: extended codes add a part, such as
 # SQLITE_READONLY_DIRECTORY.
 _HELD = "locked", "another process holds the file"
 _UNWRITABLE = "read_only", "the file may not be written"
@@ -362,7 +361,7 @@ _PERMANENT = {"corrupt", "not_a_store", "read_only"}
 
 
 def store_error(error: Exception, path: Path) -> StoreError:
-    """The failure in words; names the file and nothing that is in it."""
+    """Describe the failure as a `StoreError`; names the file and none of its content."""
     if isinstance(error, StoreError):
         return error
     kind, words = failure(error)
@@ -370,7 +369,7 @@ def store_error(error: Exception, path: Path) -> StoreError:
 
 
 def failure(error: Exception) -> tuple[str, str]:
-    """The kind of what is wrong, and the words for it."""
+    """Kind of the failure, and the words for it."""
     if isinstance(error, DatasetError):
         return "not_a_store", str(error)
     if isinstance(error, OSError):

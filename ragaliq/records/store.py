@@ -1,4 +1,4 @@
-"""The embedded store: one SQLite file, several processes, nothing to install; and its reader."""
+"""Embedded store and its reader: one SQLite file, several processes, nothing to install."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from ragaliq.records.sqlite_file import (
 logger = logging.getLogger(__name__)
 
 _DAY = 86_400.0
-# Records between two looks at what is too old or too much.
+# Records between two deletions of what is too old or too much.
 _PRUNE_EVERY = 500
 _PAGES_GIVEN_BACK = 2000
 
@@ -44,11 +44,10 @@ DELETE FROM evaluations WHERE evaluation_id IN (
 
 
 class SQLiteStore:
-    """A sink that keeps records in one SQLite file.
+    """Sink that keeps records in one SQLite file.
 
-    Writing happens on one thread of its own, a batch at a time. Several processes may write to one
-    file. A record whose id is there already replaces it, unless that would put a failure in the
-    place of a score.
+    One thread writes a batch at a time. Several processes may write to one file. A record replaces
+    the stored one with its id, unless a failure would replace a score.
 
     Args:
         location: `sqlite:///relative/path`, `sqlite:////absolute/path`, or a path. An address may
@@ -58,8 +57,8 @@ class SQLiteStore:
         busy_timeout: Seconds to wait for another process that writes.
 
     Raises:
-        ConfigurationError: The address or a limit is wrong. The file itself is opened by the first
-            write, and what is wrong with it is a counted failure.
+        ConfigurationError: The address or a limit is wrong. The first write opens the file; its
+        errors are counted failures.
     """
 
     name: Final = "sqlite"
@@ -87,7 +86,7 @@ class SQLiteStore:
         return f"SQLiteStore({str(self.path)!r})"
 
     async def write(self, records: Sequence[EvaluationRecord]) -> None:
-        """Store the records, all or none; but one that SQLite cannot hold keeps out no other.
+        """Store the records, all or none; a record that SQLite cannot hold is refused alone.
 
         Raises:
             SinkError: They were not stored, or some cannot be.
@@ -95,7 +94,7 @@ class SQLiteStore:
         await self._thread.run(self._write, records)
 
     async def holds(self, evaluation_id: str) -> bool:
-        """Whether a record with this id is stored.
+        """Check whether a record with this id is stored.
 
         Raises:
             sqlite3.Error: The file cannot be read.
@@ -103,7 +102,7 @@ class SQLiteStore:
         return await self._thread.run(self._holds, evaluation_id)
 
     async def settle(self) -> None:
-        """Move what is in the write-ahead log into the file, so that it may be copied alone."""
+        """Checkpoint the write-ahead log, so that the file may be copied alone."""
         await self._thread.run(self._connection.empty_log)
 
     async def aclose(self) -> None:
@@ -155,7 +154,7 @@ class SQLiteStore:
         self._unpruned = 0
         if deleted:
             # Freed pages go back to the file system, a bounded number at a time. Each call frees
-            # one page, whatever number is given: its rows have no columns, at which Python stops.
+            # one page, whatever the number: its rows have no columns, so Python stops at once.
             (free,) = connection.execute("PRAGMA freelist_count").fetchone()
             for _ in range(min(free, _PAGES_GIVEN_BACK)):
                 connection.execute("PRAGMA incremental_vacuum(1)")
@@ -188,7 +187,7 @@ def _stored(connection: sqlite3.Connection, record: EvaluationRecord, text: str)
     """Store a record, of which `text` is the JSON form; replaces the one with its id.
 
     Returns:
-        False, and nothing of it is stored, where a value does not fit a column.
+        False, and nothing is stored, if a value does not fit its column.
     """
     run, results = record.run, record.results
     row = run.model_dump(
@@ -251,17 +250,17 @@ def read_records(
     verdict: Verdict | None = None,
     limit: int | None = None,
 ) -> Iterator[EvaluationRecord]:
-    """Records of a store in the order of time, read as they are asked for.
+    """Read records of a store lazily, in the order of time.
 
     Args:
         location: `sqlite:///path` or a path.
         since: Evaluated then or later.
         until: Evaluated before then.
         pipeline: Of this pipeline; the empty string is that of runs without a name.
-        metric: With this metric, whatever its status.
-        status: With a metric (or the named one) that ended so.
-        verdict: With a claim (of the named metric, or of any) that got this verdict.
-        limit: At most so many.
+        metric: With this metric, of any status.
+        status: With this status of `metric`, or of any metric.
+        verdict: With a claim that got this verdict, in `metric` or any metric.
+        limit: Most records.
 
     Raises:
         ConfigurationError: A time has no time zone.
@@ -279,7 +278,7 @@ def read_records(
     condition, values = " AND ".join(conditions) or "1", dict(chosen.values())
     with _open_store(location) as connection:
         rows = connection.execute(
-            # All parts of the statement are spelled out here; values are bound.
+            # All parts of the statement are literals; values are bound.
             f"""
             SELECT r.record FROM evaluations e JOIN records r USING (evaluation_id)
             WHERE EXISTS (
@@ -302,7 +301,7 @@ def read_records(
 
 
 class StoredScore(NamedTuple):
-    """A measured score without anything else of its record.
+    """Measured score without the rest of its record.
 
     Attributes:
         run_id: The run that gave the answer.
@@ -310,10 +309,10 @@ class StoredScore(NamedTuple):
         time: Unix time of the evaluation.
         metric: The metric.
         score: 0 to 1.
-        weight: How many runs of all traffic it stands for; 0 for none.
+        weight: Number of runs of all traffic that it represents; 0 for none.
         judge: The judge's name.
-        fingerprint: The judge epoch.
-        release: The application's release, where that is known.
+        fingerprint: Identifies what made the score.
+        release: The application's release, if known.
         higher_is_better: False for metrics where a low score is good.
         trace_id: Of the application's trace, where the run has one.
         model: The judge's model, when it has one.
@@ -334,7 +333,7 @@ class StoredScore(NamedTuple):
 
 
 def scores_of(record: EvaluationRecord) -> Iterator[StoredScore]:
-    """The measured scores of a record."""
+    """Measured scores of a record."""
     run = record.run
     for metric, result in record.results.items():
         if result.is_measured and result.score is not None:
@@ -362,7 +361,7 @@ def read_scores(
     pipeline: str | None = None,
     metric: str | None = None,
 ) -> Iterator[StoredScore]:
-    """Measured scores of a store in the order of time; much faster than whole records.
+    """Read measured scores of a store in the order of time; much faster than whole records.
 
     Takes and raises what `read_records` does.
     """
@@ -399,7 +398,7 @@ def read_scores(
 
 @contextmanager
 def _open_store(location: Location) -> Iterator[sqlite3.Connection]:
-    """A connection that can only read."""
+    """Open a read-only connection."""
     path = parse_location(location)
     if not path.is_file():
         raise DatasetError(f"{path}: there is no store here")
@@ -414,8 +413,8 @@ def _connect(path: Path) -> sqlite3.Connection:
     try:
         return _checked(path, "mode=ro")
     except sqlite3.OperationalError:
-        # On a read-only medium SQLite cannot make the file it coordinates processes with; without
-        # a journal to be read, nobody can be writing there either.
+        # On a read-only medium SQLite cannot create its shared-memory file; without a log to read,
+        # no process can be writing there either.
         journal = path.with_name(f"{path.name}-wal")
         if journal.exists() and journal.stat().st_size:
             raise
@@ -436,7 +435,7 @@ def _checked(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def seconds_of(moment: Moment | None) -> float | None:
-    """The moment as Unix time."""
+    """Convert a moment to Unix time."""
     if not isinstance(moment, datetime):
         return moment
     if moment.tzinfo is None:

@@ -1,7 +1,6 @@
-"""Results added up: means with intervals, counts by status, repeats joined by case, costs.
+"""Summary of results: means with intervals, counts by status, repeats merged by case, costs.
 
-Whatever says something about many results reads it here: `evaluate()`, the command line, gates,
-test runs, reports and stores.
+`evaluate()`, the command line, gates, test runs, reports and stores all use this one.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _LAST_TIME = 253_402_300_799.0  # the end of the year 9999
 
 
 class SeriesKey(NamedTuple):
-    """What is averaged: a metric, or a metric as one judge decides it."""
+    """Series that is averaged: a metric, or a metric as one judge decides it."""
 
     metric: str
     judge: str = ""
@@ -38,29 +37,28 @@ class SeriesKey(NamedTuple):
 
     @classmethod
     def by_judge(cls, metric: str, result: EvaluationResult) -> Self:
-        """The series of a result where judges are kept apart."""
+        """Series of a result where judges are kept apart."""
         return cls(metric, result.judge, result.model, result.fingerprint)
 
 
 class MetricSummary:
     """One metric over all cases. A case that is evaluated several times counts once.
 
-    Its results are kept as numbers in arrays, some 35 bytes each: a million fit into memory that
-    nobody notices.
+    Its results are numbers in arrays of some 35 bytes each: a million take 35 MB.
 
     Attributes:
         key: The metric, and the judge where judges are kept apart.
         measured: Number of cases in the mean.
         statuses: Cases by status, failures included.
         passed: Cases with a measured score that reaches the threshold.
-        passing: The statuses without a measured score that pass, as the policy says.
+        passing: The statuses without a measured score that pass under the policy.
         threshold: The lowest score that passes, or the highest where low is good; of the latest
             case, in [0, 1].
         higher_is_better: False for metrics where a low score is good.
         errors: Failed evaluations by the class of the error.
         spread: Mean standard deviation of a case's score over its repeats; None without repeats.
-        unscored_repeats: Evaluations without a score, by status, of cases that have one all the
-            same.
+        unscored_repeats: Evaluations without a score, by status, of cases that have a score from
+            another repeat.
     """
 
     def __init__(
@@ -73,7 +71,7 @@ class MetricSummary:
         self.passing: set[str] = set()
         self.spread: float | None = None
         self.unscored_repeats: Counter[str] = Counter()
-        # A row for each result; the score is NaN where none was measured.
+        # One row for each result; the score is NaN if none was measured.
         self._cases, self._kinds, self._pipelines = array("q"), array("B"), array("H")
         self._times, self._scores, self._weights = array("d"), array("d"), array("d")
         self._estimates: dict[int | None, Estimate | None] = {}
@@ -84,28 +82,28 @@ class MetricSummary:
 
     @property
     def mean(self) -> float | None:
-        """Mean over the cases with a measured score; None where there are none.
+        """Mean over the cases with a measured score; None if there are none.
 
-        Where runs had unequal chances of being chosen, each counts for those it stands for.
+        Runs that were sampled with unequal chances are weighted by `RunInfo.weight`.
         """
         found = self.estimate()
         return found.value if found else None
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Its 95 % interval; None where there are none."""
+        """95 % interval of the mean; None if there is no mean."""
         found = self.estimate()
         return found.interval if found else None
 
     @property
     def interval_method(self) -> str | None:
-        """How that was made, as `hajek_mean` says: `wilson`, `logit_t` or `unseen_share`."""
+        """Method of the interval, as of `hajek_mean`: `wilson`, `logit_t` or `unseen_share`."""
         found = self.estimate()
         return found.method if found else None
 
     @property
     def cases(self) -> int:
-        """How many cases there are, of whatever status."""
+        """Number of cases of any status."""
         return self.statuses.total()
 
     def _add(self, result: EvaluationResult, of: tuple[int, float, float, int]) -> None:
@@ -124,7 +122,7 @@ class MetricSummary:
     def _add_row(
         self, status: str, score: float, of: tuple[int, float, float, int], *, passed: bool
     ) -> None:
-        """A row of a case's number, the Unix time, the weight and the pipeline's number."""
+        """Add a row; `of` is the case's number, Unix time, weight and the pipeline's number."""
         case, time, weight, pipeline = of
         self._estimates.clear()
         self._cases.append(case)
@@ -140,7 +138,7 @@ class MetricSummary:
 
     @property
     def times(self) -> Sequence[float]:
-        """When each of its results was evaluated, in Unix time."""
+        """Unix times of the evaluations."""
         return self._times
 
     def _rows(self, pipeline: int | None) -> Iterator[tuple[float, float, float]]:
@@ -151,15 +149,15 @@ class MetricSummary:
                 yield time, score, weight
 
     def estimate(self, pipeline: int | None = None) -> Estimate | None:
-        """The mean score of all traffic with its 95 % interval; None where nothing was measured.
+        """Mean score of all traffic with its 95 % interval; None if nothing was measured.
 
-        Scores of runs that stand for no traffic (weight 0) do not count. Where runs had unequal
-        chances of being chosen, each counts for those it stands for.
+        Scores are weighted by the traffic that their runs represent (`RunInfo.weight`); those of
+        weight 0 are ignored.
         """
         if pipeline in self._estimates:
             return self._estimates[pipeline]
         sums = WeightedSums()
-        # Results come in the order they are finished: sorted, the same ones round alike.
+        # Results come in the order they finish; sorting makes the rounding reproducible.
         for score, weight in sorted(row[1:] for row in self._rows(pipeline) if row[2] > 0):
             sums.add(score, 1.0 / weight)
         found = sums.estimate() if sums.n else None
@@ -175,18 +173,18 @@ class MetricSummary:
         return [(number * width, sums.estimate()) for number, sums in sorted(buckets.items())]
 
     def histogram(self, pipeline: int | None = None) -> list[int]:
-        """Scores in 20 equal parts of [0, 1]; the last one holds 1.0 as well."""
+        """Counts of scores in 20 equal parts of [0, 1]; the last one holds 1.0 as well."""
         counts = [0] * 20
         for _, score, _ in self._rows(pipeline):
-            # 0.15 * 20 is a little below 3 in floating point, and 0.15 belongs above.
+            # 0.15 * 20 is slightly below 3 in floating point, but 0.15 belongs to the upper part.
             counts[min(19, int(score * 20 + 1e-9))] += 1
         return counts
 
     def _joined(self) -> MetricSummary:
-        """The summary with one row a case: the mean score, at the time of the first evaluation.
+        """Summary with one row a case: the mean score, at the time of the first evaluation.
 
-        Several evaluations of a case say how steady the judge is and are one observation: counted
-        apart they would make every interval narrower than the cases allow.
+        Repeats of a case measure the judge's steadiness and are one observation: counted separately
+        they would make every interval too narrow.
         """
         made = MetricSummary(self.key, self.threshold, higher_is_better=self.higher_is_better)
         made.errors, made.passing = Counter(self.errors), set(self.passing)
@@ -214,17 +212,17 @@ class MetricSummary:
 
 @dataclass
 class PipelineCosts:
-    """What the answers of one pipeline cost to evaluate.
+    """Cost of evaluating the answers of one pipeline.
 
     Attributes:
         name: The application's name for the chain; may be empty.
         answers: Number of answers.
-        evaluations: Number of evaluations: as many, unless an answer is evaluated several times.
+        evaluations: Number of evaluations; larger if answers are evaluated several times.
         tokens: Tokens of all judges.
         requests: Calls that got a reply.
         cost: US dollars, as far as known.
-        saved: US dollars by which that is below the list price.
-        unknown_costs: Evaluations whose cost is not known, and not in the sum.
+        saved: US dollars saved against the list price.
+        unknown_costs: Evaluations whose cost is not known and not in the sum.
     """
 
     name: str
@@ -238,7 +236,7 @@ class PipelineCosts:
 
 
 class NamedMetric(Protocol):
-    """What a summary needs of a metric that may have no results yet."""
+    """A metric that may have no results yet, as a summary needs it."""
 
     name: str
     threshold: float
@@ -246,23 +244,23 @@ class NamedMetric(Protocol):
 
 
 class Summary:
-    """Adds results up, record by record, in little memory.
+    """Adds up results, record by record, in little memory.
 
     A case that is evaluated several times (`run_id_of`) counts once, with the mean of its scores.
 
     Args:
-        metrics: Those that have figures also where nothing is taken in.
-        by_judge: Average what one judge and model decided, where several may have made the
-            results: they do not agree.
-        max_series: Series beyond this number are not added up; None for no limit.
+        metrics: Metrics that have figures even without results.
+        by_judge: Keep judges and models apart, if several may have made the results: their scores
+            differ.
+        max_series: Most series; further ones are not added up. None for no limit.
 
     Attributes:
-        records: Evaluations taken in; more than cases where cases are evaluated several times.
+        records: Evaluations added; more than cases if cases are evaluated several times.
         usage: Tokens, requests and money of all.
-        skipped: Results that belong to no series since there are `max_series`.
-        first: Unix time of the first evaluation; infinite where there are none.
+        skipped: Results beyond `max_series` series.
+        first: Unix time of the first evaluation; infinite if there are none.
         last: Unix time of the last.
-        without_weight: Evaluations that stand for no traffic.
+        without_weight: Evaluations that represent no traffic.
     """
 
     def __init__(
@@ -290,10 +288,10 @@ class Summary:
         self._passing: dict[int, bool] = {}
 
     def add(self, evaluated: EvaluationRecord | Evaluation) -> int:
-        """Take in an evaluation, or its record.
+        """Add an evaluation or its record.
 
         Returns:
-            The number of its pipeline in `pipelines`.
+            Index of its pipeline in `pipelines`.
         """
         run = evaluated.run
         if isinstance(evaluated, EvaluationRecord):
@@ -345,21 +343,21 @@ class Summary:
 
     @property
     def cases(self) -> int:
-        """How many cases the evaluations are about."""
+        """Number of cases."""
         return len(set(self._cases)) if self._is_repeated else self.records
 
     @property
     def passing(self) -> tuple[int, int]:
-        """How many cases pass every metric, of how many on which the judge did not fail.
+        """Cases that pass every metric, and cases on which the judge did not fail.
 
         A case without a score does not pass, unless the policy says so; one that is evaluated
-        several times passes if it does so each time.
+        several times must pass each time.
         """
         return sum(self._passing.values()), len(self._passing)
 
     @property
     def series(self) -> Mapping[SeriesKey, MetricSummary]:
-        """The results of each metric, with a row a case."""
+        """Results of each metric, with one row a case."""
         if not self._is_repeated:
             return self._series
         if self._joined is None:
@@ -368,12 +366,12 @@ class Summary:
 
     @property
     def metrics(self) -> Mapping[str, MetricSummary]:
-        """The figures of each metric, by name; of its last judge where judges are kept apart."""
+        """Figures of each metric, by name; of its last judge where judges are kept apart."""
         return {key.metric: each for key, each in self.series.items()}
 
     @property
     def pipelines(self) -> Sequence[PipelineCosts]:
-        """What each pipeline's answers cost; past 30 pipelines, further ones share the last."""
+        """Costs of each pipeline; past 30 pipelines, further ones share the last."""
         if self._is_repeated:
             owners = Counter(dict(zip(self._cases, self._owners, strict=True)).values())
             for number, pipeline in enumerate(self._pipelines):
@@ -382,7 +380,7 @@ class Summary:
 
     @property
     def errors(self) -> Counter[str]:
-        """What the judge failed on, over all metrics, by the class of the error."""
+        """Failures of the judge over all metrics, by the class of the error."""
         return sum((series.errors for series in self._series.values()), Counter())
 
     @property
@@ -396,15 +394,15 @@ class Summary:
 
 
 def joint_score(scores: Sequence[float]) -> float:
-    """The score of a case with these measured ones: their mean."""
-    # A steady judge's mean is what it said, to the last digit.
+    """Score of a case with several measured scores: their mean."""
+    # The mean of equal scores is exact, without a rounding error.
     return scores[0] if min(scores) == max(scores) else statistics.fmean(scores)
 
 
 def joint_status(statuses: Sequence[str]) -> str:
-    """The status of a case whose evaluations ended so: that of a measured one, if there is one.
+    """Status of a case with several evaluations: a measured one's status if there is one.
 
-    A failure says nothing about the answer, so it only counts where there is nothing else.
+    A failure says nothing about the answer, so it counts only if there is nothing else.
     """
 
     def rank(name: str) -> tuple[bool, bool, bool, int]:

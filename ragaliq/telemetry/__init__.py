@@ -1,7 +1,7 @@
-"""What ragaliq emits: spans and events by the OpenTelemetry conventions, content off by default.
+"""Telemetry by the OpenTelemetry conventions: spans and events, content off by default.
 
 Emitting needs only the OpenTelemetry API. `configure` sets up the SDK for applications that have
-none; nothing here does so behind the application's back.
+none; nothing else does.
 """
 
 import os
@@ -25,7 +25,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # The SDK is loaded only for those who ask to have it set up.
+    # The SDK is loaded only if the application asks to set it up.
     if name in ("TelemetrySetup", "configure"):
         from ragaliq.telemetry import setup
 
@@ -34,13 +34,13 @@ def __getattr__(name: str) -> Any:
 
 
 def configure_from_environment(service_name: str) -> bool:
-    """`configure` where the environment says where to export to and nothing is set up yet.
+    """Call `configure` if the environment names a receiver and no provider is set up yet.
 
     Args:
-        service_name: Resource attribute `service.name`, unless `OTEL_SERVICE_NAME` says another.
+        service_name: Resource attribute `service.name`; `OTEL_SERVICE_NAME` takes precedence.
 
     Returns:
-        Whether telemetry goes anywhere now.
+        Whether telemetry is exported now.
 
     Raises:
         ConfigurationError: The OTLP exporter is not installed.

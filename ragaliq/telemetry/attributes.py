@@ -18,7 +18,7 @@ from ragaliq.telemetry.content import ContentPolicy, identifier, sendable
 
 Attributes = dict[str, AttributeValue]
 
-# Where LangChain's loaders and LlamaIndex's readers note what a document was read from.
+# Metadata keys in which LangChain's loaders and LlamaIndex's readers name a document's source.
 _SOURCE_KEYS = ("source", "file_name", "file_path", "url")
 
 UNVERIFIED = "UNVERIFIED"
@@ -29,14 +29,14 @@ ClaimDetailLevel = Literal["spans", "arrays", "none"]
 
 
 def known(values: Mapping[str, str | None]) -> Attributes:
-    """Names and ids as attributes, but for those that are empty."""
+    """Names and ids as attributes, without empty ones."""
     return {name: identifier(value) for name, value in values.items() if value}
 
 
 def score(result: EvaluationResult) -> float | None:
-    """The score, or None where there is none: not for NaN, nor for a failed evaluation.
+    """Score of a result; None for NaN and for a failed evaluation.
 
-    Some policies give a failure the score 0.0; on the wire it would look like a bad answer.
+    Some policies give a failure the score 0.0; a receiver would take it for a bad answer.
     """
     if result.score is None or math.isnan(result.score) or result.status.is_failure:
         return None
@@ -44,7 +44,7 @@ def score(result: EvaluationResult) -> float | None:
 
 
 def template_explanation(result: EvaluationResult) -> str | None:
-    """A reason that quotes nothing: how many claims count; None without verdicts."""
+    """Reason without quotes: the number of claims by verdict; None without verdicts."""
     if not result.status.is_measured or not result.claims:
         return None
     details = result.raw_response
@@ -57,7 +57,7 @@ def template_explanation(result: EvaluationResult) -> str | None:
 
 
 def explanation(result: EvaluationResult, content: ContentPolicy, *, captured: bool) -> Attributes:
-    """The reason of a result: the judge's own words where those may be shown, else a template."""
+    """Reason of a result: the judge's own words if content may be emitted, else a template."""
     if captured:
         said, limit = result.reasoning, names.MAX_EXPLANATION_LENGTH
         text = content.text(said, "explanation", limit) if said else None
@@ -97,7 +97,7 @@ def root_attributes(run: RunInfo, lag: float) -> Attributes:
 
 
 def result_attributes(result: EvaluationResult, detail: ClaimDetailLevel | None) -> Attributes:
-    """What a metric's span and its event share; `detail` says where claims are listed."""
+    """Attributes that a metric's span and its event share; `detail` says how claims are listed."""
     attributes: Attributes = {
         names.OPERATION_NAME: "evaluation",
         names.EVALUATION_NAME: identifier(result.evaluator_name),
@@ -159,7 +159,7 @@ def summary_attributes(metrics: Iterable[Mapping[str, AttributeValue]]) -> Attri
 
 
 def claim_arrays(claims: tuple[ClaimDetail, ...], content: ContentPolicy) -> Attributes:
-    """The claims of a metric as arrays on its span, in the order of the verdicts."""
+    """Claims of a metric as arrays on its span, in the order of the verdicts."""
     listed = claims[: names.MAX_VERDICTS]
     attributes: Attributes = {
         names.CLAIM_CONFIDENCES: [claim.confidence for claim in listed],
@@ -179,7 +179,7 @@ def claim_attributes(
     content: ContentPolicy,
     documents: Mapping[ChunkId, str],
 ) -> Attributes:
-    """Attributes of one claim's span; `documents` says what each chunk was read from."""
+    """Attributes of one claim's span; `documents` maps chunk ids to their sources."""
     ids = claim.supporting_chunk_ids[: names.MAX_DOCUMENT_IDS]
     attributes: Attributes = {
         names.SPAN_KIND: names.SPAN_KIND_EVALUATOR,
@@ -212,7 +212,7 @@ def claim_attributes(
 
 
 def document_sources(case: RAGTestCase, content: ContentPolicy) -> dict[ChunkId, str]:
-    """The file or address that each chunk's metadata names; for where content may be emitted."""
+    """File or address in each chunk's metadata; only if content may be emitted."""
     found: dict[ChunkId, str] = {}
     for chunk_id, chunk in zip(case.chunk_ids, case.context, strict=True):
         metadata = {} if isinstance(chunk, str) else chunk.metadata
@@ -224,7 +224,7 @@ def document_sources(case: RAGTestCase, content: ContentPolicy) -> dict[ChunkId,
 
 
 def metadata_attributes(case: RAGTestCase, content: ContentPolicy) -> Attributes:
-    """What the application says about a run: JSON, whole or not at all; content, as above."""
+    """Metadata of a case as JSON, whole or not at all; only if content may be emitted."""
     kept: dict[str, object] = {}
     for key, value in case.metadata.items():
         is_text = isinstance(value, str)

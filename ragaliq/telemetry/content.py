@@ -1,4 +1,4 @@
-"""Whether text of the application may leave in telemetry, and how long it may be.
+"""Content policy: whether text of the application is emitted, and how long it may be.
 
 Off unless the user opted in. Questions, answers, chunks, claims and everything a judge wrote about
 them count as content; scores, verdicts, counts and ids do not.
@@ -21,7 +21,7 @@ _VARIABLES = (names.ENV_CAPTURE_CONTENT, "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MES
 _HIDE_PREFIX = "OPENINFERENCE_HIDE_"
 _TRUE = ("1", "true", "yes", "on")
 _FALSE = ("", "0", "false", "no", "off", "no_content")
-# By what a variable says: into spans, into events.
+# By the variable's value: content in spans, content in events.
 _MODES = {
     **dict.fromkeys(_FALSE, (False, False)),
     **dict.fromkeys(_TRUE, (True, True)),
@@ -33,12 +33,12 @@ _MODES = {
 
 @dataclass(frozen=True, kw_only=True)
 class ContentPolicy:
-    """Where content may go.
+    """Places where content may go.
 
     Attributes:
-        on_spans: Into span attributes.
-        on_events: Into log events.
-        redact: Called with each text and its kind before it is shortened; what it returns is
+        on_spans: Content may go into span attributes.
+        on_events: Content may go into log events.
+        redact: Called with each text and its kind before the text is shortened; its return value is
             emitted. If it raises or returns None, the text is dropped.
     """
 
@@ -48,7 +48,7 @@ class ContentPolicy:
 
     @property
     def on_sinks(self) -> bool:
-        """Into sinks: only where it may go everywhere, as a store keeps what it gets."""
+        """Content may go into sinks: only if it may go everywhere, since a store keeps it."""
         return self.on_spans and self.on_events
 
     @classmethod
@@ -58,7 +58,7 @@ class ContentPolicy:
         capture_content: bool | None = None,
         redact: Redactor | None = None,
     ) -> ContentPolicy:
-        """The policy from an explicit choice, else from the environment, else off.
+        """Policy from an explicit choice, else from the environment, else off.
 
         Any `OPENINFERENCE_HIDE_*` variable set to true forces content off: it asks for text to
         stay inside.
@@ -93,7 +93,7 @@ class ContentPolicy:
         return cls(redact=redact)
 
     def without_chunks(self) -> ContentPolicy:
-        """The same, without the text of chunks and what quotes it: evidence and explanations."""
+        """The same policy without the text of chunks and what quotes it: evidence, explanations."""
         mine = self.redact
 
         def redact(text: str, kind: ContentKind) -> str | None:
@@ -104,7 +104,7 @@ class ContentPolicy:
         return replace(self, redact=redact)
 
     def text(self, text: str, kind: ContentKind, limit: int) -> str | None:
-        """`text` as it may be emitted: redacted, then cut to `limit` characters; None to drop."""
+        """Redact a text, then cut it to `limit` characters; None if it may not be emitted."""
         allowed: object = text
         if self.redact is not None:
             try:
@@ -117,10 +117,10 @@ class ContentPolicy:
 
 
 def sendable(text: str) -> str:
-    """`text` with a sign in the place of what receivers stumble on; as long as before.
+    """Replace characters that receivers refuse; the length stays the same.
 
-    That is half a surrogate pair, which has no UTF-8 form, and NUL, which databases behind
-    receivers refuse, and with it all that was sent along.
+    These are half surrogate pairs, which have no UTF-8 form, and NUL, which databases behind
+    receivers refuse together with the whole batch.
     """
     if text.isascii() and "\0" not in text:
         return text
@@ -128,5 +128,5 @@ def sendable(text: str) -> str:
 
 
 def identifier(text: str) -> str:
-    """`text`, a name or an id, as it may be emitted: of bounded length."""
+    """Cut a name or an id to a bounded length."""
     return sendable(text[: names.MAX_NAME_LENGTH])

@@ -1,6 +1,6 @@
-"""Evaluations as traces of their own, events and measurements; nothing here raises into the caller.
+"""Evaluations as traces of their own, events and measurements; errors never reach the caller.
 
-A trace is new and linked to the evaluated span: a late child would stretch the application's
+Each trace is new and linked to the evaluated span: a late child would lengthen the application's
 trace and may miss a collector's tail-sampling window.
 """
 
@@ -53,7 +53,7 @@ from ragaliq.telemetry.metrics import (
 logger = logging.getLogger(__name__)
 
 _PROJECT = "openinference.project.name"
-# Where the API's own providers are, which stand in for one or do nothing: they swallow all.
+# Modules of the API's own placeholder providers, which discard everything.
 _STAND_INS = ("opentelemetry.trace", "opentelemetry.metrics", "opentelemetry._logs")
 _NO_METRICS = metrics.NoOpMeterProvider()
 _FAILED = StatusCode.ERROR, "evaluation failed"
@@ -68,18 +68,17 @@ OnUnsampled = Literal["metrics", "all", "none"]
 
 @dataclass(frozen=True, kw_only=True)
 class TelemetryOptions:
-    """The shape of what is emitted, and through which providers.
+    """Shape of the telemetry, and the providers it goes through.
 
-    The first three come from the environment where they are not given, and are never None after
-    construction.
+    The first three default to the environment and are never None after construction.
 
     Attributes:
         relation: `link` (the default): a separate trace with a link to the evaluated span; `child`:
             spans in the evaluated trace. By default from `RAGALIQ_TELEMETRY_RELATION`.
         claim_detail: `spans` (the default), `arrays` or `none`. By default from
             `RAGALIQ_TELEMETRY_CLAIM_DETAIL`.
-        on_unsampled: What to emit about a run whose span is not sampled: `metrics` (the default),
-            `all` or `none`. By default from `RAGALIQ_TELEMETRY_ON_UNSAMPLED`.
+        on_unsampled: Telemetry of a run whose span is not sampled: `metrics` (the default), `all`
+            or `none`. By default from `RAGALIQ_TELEMETRY_ON_UNSAMPLED`.
         tracer_provider: For spans; the process's own when None.
         logger_provider: For events; the process's own when None.
         meter_provider: For metrics; the process's own when None.
@@ -113,7 +112,7 @@ class TelemetryOptions:
 
     @classmethod
     def silent(cls) -> TelemetryOptions:
-        """Options with which nothing is emitted, such as for evaluations that are only tried."""
+        """Options that emit nothing, such as for a trial evaluation."""
         return cls(
             tracer_provider=trace.NoOpTracerProvider(),
             logger_provider=_logs.NoOpLoggerProvider(),
@@ -122,7 +121,7 @@ class TelemetryOptions:
 
 
 def span_target(context: SpanContext, *, source: str) -> SpanTarget | None:
-    """The target for a span context, or None where it is not valid.
+    """Target for a span context; None if the context is not valid.
 
     Args:
         context: The span's context.
@@ -139,10 +138,10 @@ def span_target(context: SpanContext, *, source: str) -> SpanTarget | None:
 
 
 def current_span_target(*, source: str = "ambient") -> SpanTarget | None:
-    """The current span as a target, or None outside any span; never raises."""
+    """Target for the current span; None outside any span. Never raises."""
     try:
         span = trace.get_current_span()
-        # Asked on every request, most of which nobody traces.
+        # Checked on every request, most of which are not traced.
         untraced = span is trace.INVALID_SPAN
         return None if untraced else span_target(span.get_span_context(), source=source)
     except Exception as error:  # noqa: BLE001 - another library's span may do anything
@@ -151,7 +150,7 @@ def current_span_target(*, source: str = "ambient") -> SpanTarget | None:
 
 
 def target_context(target: SpanTarget | None) -> Context:
-    """A context in which the target is the current span; an empty one without a target."""
+    """Context in which the target is the current span; an empty one without a target."""
     if target is None:
         return Context()
     span = SpanContext(
@@ -185,7 +184,7 @@ class Emitter:
             self.metrics = metrics_recorder(self.options.meter_provider)
 
     def watch(self, queue: Queue, counts: Counts, *, owner: object) -> None:
-        """Report the queue and the counts of a monitor whenever metrics are collected."""
+        """Report a monitor's queue and counts whenever metrics are collected."""
         with self.contained("making instruments"):
             # Looked up once: a forked child must not wait for a lock its parent held.
             self._readings = self._readings or run_readings(self.options.meter_provider)
@@ -202,7 +201,7 @@ class Emitter:
         Args:
             run: The evaluated run.
             lag: Seconds between the end of the run and now.
-            has_fetched_texts: Whether texts of chunks were fetched for it, which stay out.
+            has_fetched_texts: Whether texts of chunks were fetched; these are never emitted.
         """
         content = self.content.without_chunks() if has_fetched_texts else self.content
         emission = Emission(self, run, lag, content)
@@ -220,9 +219,9 @@ class Emitter:
 
     @property
     def tracer(self) -> trace.Tracer:
-        """The tracer, whose linked spans are sampled as the span they link to.
+        """Tracer whose linked spans are sampled as the span they link to.
 
-        A new one when the application has set its provider in the meantime.
+        It is renewed if the application sets its provider later.
         """
         provider = self.options.tracer_provider or trace.get_tracer_provider()
         if self._tracer is None or self._tracer[0] is not provider:
@@ -236,8 +235,8 @@ class Emitter:
                 own: Any = copy.copy(tracer)
                 own.sampler = FollowingSampler(own.sampler, self.options.on_unsampled == "all")
                 if self.options.relation == "link":
-                    # In a project of its own: a product that lists a project's traces would show
-                    # as many evaluations as requests.
+                    # A separate project: otherwise a product's list of traces would show as many
+                    # evaluations as requests.
                     project = own.resource.attributes.get(_PROJECT) or "default"
                     named = Resource({_PROJECT: f"{project}-evaluations"})
                     own.resource = own.resource.merge(named)
@@ -247,13 +246,13 @@ class Emitter:
 
     @property
     def logger_provider(self) -> _logs.LoggerProvider | None:
-        """Where events go; None where nobody listens."""
+        """Logger provider for events; None if none is set up."""
         provider = self.options.logger_provider or _logs.get_logger_provider()
         return None if type(provider).__module__.startswith(_STAND_INS) else provider
 
     @property
     def is_heard(self) -> bool:
-        """Whether spans, metrics or events go anywhere; where they do not, nothing is made."""
+        """True if spans, metrics or events are exported; otherwise none are created."""
         providers: tuple[object, ...] = (
             self.options.tracer_provider or trace.get_tracer_provider(),
             self.options.meter_provider or metrics.get_meter_provider(),
@@ -270,7 +269,7 @@ class Emitter:
         context: Context,
         time_ns: int | None = None,
     ) -> None:
-        """Emit an event, by default as of now; nothing where there is no logger provider."""
+        """Emit an event, by default as of now; does nothing without a logger provider."""
         if (provider := self.logger_provider) is None:
             return
         severity = _logs.SeverityNumber.WARN if is_warning else _logs.SeverityNumber.INFO
@@ -287,7 +286,7 @@ class Emitter:
 
     @contextmanager
     def contained(self, what: str) -> Iterator[None]:
-        """Keep what fails inside from the caller; it is logged, the first time, without content."""
+        """Contain errors of the block; the first one is logged, without content."""
         try:
             yield
         except Exception as error:  # noqa: BLE001 - telemetry must not stop an evaluation
@@ -299,7 +298,7 @@ class Emitter:
 
 
 class Emission:
-    """The open telemetry of one evaluation.
+    """Open telemetry of one evaluation.
 
     Attributes:
         root: Its root span.
@@ -318,8 +317,8 @@ class Emission:
         if run.target is not None and not run.target.is_sampled:
             self._scope = emitter.options.on_unsampled or "metrics"
         if self._scope != "all":
-            # In a trace that nobody records, and not in an empty context: there, a judge that
-            # traces itself would begin traces of its own.
+            # An unrecorded trace rather than an empty context, in which a judge that is traced
+            # would begin its own traces.
             trace_id, span_id = secrets.randbits(128) or 1, secrets.randbits(64) or 1
             nobodys = NonRecordingSpan(SpanContext(trace_id, span_id, is_remote=True))
             self.context = trace.set_span_in_context(nobodys, Context())
@@ -330,7 +329,7 @@ class Emission:
                 f"{names.SPAN_EVALUATION} {identifier(run.pipeline)}".strip(),
                 context=self._target if emitter.options.relation == "child" else Context(),
                 attributes=root_attributes(run, lag),
-                # A child has its link too: OpenInference asks for exactly one.
+                # A child has its link too: OpenInference requires exactly one.
                 links=[Link(target)] if run.target else [],
             )
             self.context = trace.set_span_in_context(self.root, Context())
@@ -341,8 +340,8 @@ class Emission:
         """Emit the results: attributes on the root, a span and an event for each metric.
 
         Args:
-            results: By metric.
-            case: What was judged; its metadata goes where content may go.
+            results: Results by metric.
+            case: The evaluated case; its metadata counts as content.
         """
         if not self._is_heard:
             return
@@ -350,7 +349,7 @@ class Emission:
         emitter.metrics.spent(run.pipeline, results)
         if self._scope != "none":
             emitter.metrics.evaluated(run.pipeline, results, lag=self._lag, target=self._target)
-        # Where nobody listens all that follows would be for nothing.
+        # Skip the work where nothing is exported.
         if self._scope != "all" or not (self.root.is_recording() or emitter.logger_provider):
             return
         may_show = case if emitter.content.on_spans else None
@@ -381,11 +380,11 @@ class Emission:
         reason: Attributes,
         documents: Mapping[ChunkId, str],
     ) -> None:
-        """The span of a metric, those of its claims, and its event."""
+        """Emit the span of a metric, those of its claims, and its event."""
         emitter, content, run = self._emitter, self._content, self._run
         detail = emitter.options.claim_detail
         ended = time.time_ns()
-        # An evaluator of the user's own may give any number of seconds.
+        # A user's metric may return any number of seconds.
         duration = result.duration or 0.0
         started = ended - int(duration * 1e9) if 0.0 <= duration <= _LONGEST else ended
         own = shared | reason | {names.SPAN_KIND: names.SPAN_KIND_EVALUATOR}
@@ -431,7 +430,7 @@ class Emission:
                 }
             )
             if emitter.logger_provider is None:
-                # Span events are on their way out: only where there is no other carrier.
+                # Span events are being deprecated: only if there is no other carrier.
                 span.add_event(names.EVENT_RESULT, attributes)
             else:
                 emitter.event(

@@ -1,4 +1,4 @@
-"""Metrics: the instruments, what is recorded with them, what is read when they are collected."""
+"""Metrics: the instruments, recorded values, and values read at collection."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 
 class Metric(NamedTuple):
-    """A metric that is recorded; its unit is in UCUM, a histogram's boundaries are advised."""
+    """Definition of a metric; its unit is in UCUM, a histogram's boundaries are advisory."""
 
     name: str
     instrument: Literal["histogram", "counter", "gauge"]
@@ -76,7 +76,7 @@ METRICS = (
         "{share}",
         "Share of each limit of the budget that may still be spent, as of the last run.",
     ),
-    # Not "1": on its way to Prometheus a collector would make `_ratio` of it, an exporter not.
+    # Not "1": for Prometheus a collector would add `_ratio` to the name, an exporter would not.
     Metric(
         names.METRIC_AGREEMENT,
         "gauge",
@@ -127,10 +127,10 @@ _VERBS = {"counter": "add", "histogram": "record", "gauge": "set"}
 
 
 class MetricsRecorder:
-    """Records evaluations; never raises; safe on any thread, but not on the request path.
+    """Records evaluations; never raises; thread-safe, but not for the request path.
 
-    An attribute's values beyond the first 100 count as `_OTHER`. No lock guards that, which a fork
-    could leave held for good: threads may together let a value too many through.
+    An attribute's values beyond the first 100 count as `_OTHER`. No lock guards that limit, since a
+    fork could leave it held for good: concurrent threads may exceed the limit slightly.
     """
 
     def __init__(self, provider: metrics.MeterProvider | None = None) -> None:
@@ -142,7 +142,7 @@ class MetricsRecorder:
                 options["explicit_bucket_boundaries_advisory"] = metric.boundaries
             made = getattr(meter, f"create_{metric.instrument}")(metric.name, **options)
             self._writers[metric.name] = getattr(made, _VERBS[metric.instrument])
-        # By attribute, what stands for each value.
+        # For each attribute, the value to record by the value observed.
         self._seen: dict[str, dict[str, str]] = {}
         self._log_once = LogOnce(logger)
 
@@ -156,9 +156,9 @@ class MetricsRecorder:
         """Record a value.
 
         Args:
-            name: The metric's.
-            value: In its unit.
-            attributes: Those that are empty are omitted.
+            name: Name of the metric.
+            value: The value in its unit.
+            attributes: Empty ones are omitted.
             target: The context of the evaluated span; by default the current one.
         """
         bounded: Attributes = {}
@@ -184,7 +184,7 @@ class MetricsRecorder:
         target: Context | None = None,
         lag: float = 0.0,
     ) -> None:
-        """Record what was measured.
+        """Record the results of one evaluation.
 
         Args:
             pipeline: The application's name for the chain of the evaluated run.
@@ -207,7 +207,7 @@ class MetricsRecorder:
             if score(result) is not None:
                 ended[names.EVALUATION_LABEL] = "pass" if result.passed else "fail"
             self.record(names.METRIC_EVALUATIONS, 1, ended, target)
-            # What a policy says about an answer without claims is not a measurement.
+            # A policy's score for an answer without claims is not a measurement.
             if result.score is not None and result.is_measured:
                 self.record(names.METRIC_SCORE, result.score, epoch, target)
             if result.duration is not None:
@@ -223,7 +223,7 @@ class MetricsRecorder:
                 self.record(names.METRIC_CLAIMS, claims, how, target)
 
     def spent(self, pipeline: str, results: Mapping[str, EvaluationResult]) -> None:
-        """Record what the judge was paid, failed evaluations included."""
+        """Record the judge's usage, failed evaluations included."""
         for result in results.values():
             usage = result.usage
             judge = {
@@ -253,30 +253,30 @@ class _Snapshot(Protocol):
 
 
 class Counts(Protocol):
-    """Counts of runs by outcome, which only grow."""
+    """Counts of runs by outcome; they only grow."""
 
     def snapshot(self) -> _Snapshot:
-        """The counts now."""
+        """Current counts."""
         ...
 
     def skipped(self) -> Mapping[tuple[str, str, str], int]:
-        """Runs that gave no case, by outcome, reason and pipeline."""
+        """Number of runs without a case, by outcome, reason and pipeline."""
         ...
 
 
 class Queue(Protocol):
-    """Where runs wait."""
+    """Queue of waiting runs."""
 
     @property
     def size(self) -> int:
-        """Runs waiting."""
+        """Number of waiting runs."""
         ...
 
 
 class RunReadings:
-    """The sums over all monitors that report to one meter provider.
+    """Sums over all monitors that report to one meter provider.
 
-    An instrument is made once a provider: the SDK ignores the callbacks of a second one.
+    Instruments are created once per provider: the SDK ignores callbacks of a second one.
     """
 
     def __init__(self, provider: metrics.MeterProvider | None) -> None:
@@ -303,18 +303,18 @@ class RunReadings:
         )
 
     def watch(self, queue: Queue, counts: Counts, *, owner: object) -> None:
-        """Report a queue for as long as it lives, and the counts of its owner, a monitor, for good.
+        """Report a queue while it lives, and the counts of its monitor (`owner`) for good.
 
         Monitors that share a queue come and go with requests.
         """
         with self._current():
             self._counts[id(counts)] = counts
             self._queues.add(queue)
-        # The collector runs the callback at any moment, on any thread: an append needs no lock.
+        # The garbage collector runs the callback on any thread at any time: append needs no lock.
         weakref.finalize(owner, self._ended.append, id(counts)).atexit = False
 
     def _reset(self) -> None:
-        # In a forked child the counts are the parent's, which may have held the lock at the fork.
+        # A forked child has a copy of the parent's counts and lock, which may have been held.
         self._pid = os.getpid()
         self._lock = threading.RLock()
         self._counts: dict[int, Counts] = {}
@@ -325,12 +325,12 @@ class RunReadings:
 
     @contextmanager
     def _current(self) -> Iterator[None]:
-        """Inside, the counts are those of this process, and nobody else changes them."""
+        """Lock the counts of this process for the block."""
         if self._pid != os.getpid():
             self._reset()
         with self._lock:
-            # A count must not shrink because its monitor is gone. One whose last runs are still
-            # being judged is asked again the next time.
+            # A count must not shrink because its monitor is gone. A monitor whose last runs are
+            # still being evaluated is read again at the next collection.
             for _ in range(len(self._ended)):
                 gone = self._ended.popleft()
                 now, skipped = self._counts[gone].snapshot(), self._counts[gone].skipped()
@@ -344,8 +344,8 @@ class RunReadings:
 
     def _outcomes(self, _: metrics.CallbackOptions) -> Iterator[metrics.Observation]:
         with self._current():
-            # From zero on: a count that begins with its first event shows no increase by it, and
-            # an alert on the first dropped runs would never fire.
+            # Start at zero: a counter that first appears with its first event shows no increase,
+            # and an alert on the first dropped runs would never fire.
             total = Counter(dict.fromkeys(names.RUN_OUTCOMES, 0))
             total.update(self._kept)
             for counts in list(self._counts.values()):
@@ -380,7 +380,7 @@ _RECORDERS: weakref.WeakKeyDictionary[metrics.MeterProvider, MetricsRecorder] = 
 
 
 def metrics_recorder(provider: metrics.MeterProvider | None) -> MetricsRecorder:
-    """The recorder of a meter provider, one for all its monitors; else the process's own."""
+    """Recorder of a meter provider, shared by its monitors; by default the process's own."""
     provider = provider or metrics.get_meter_provider()
     recorder = _RECORDERS.get(provider)
     if recorder is None:  # two threads may each make one: the same instruments
@@ -396,9 +396,9 @@ _OF_PROVIDER: weakref.WeakKeyDictionary[metrics.MeterProvider, RunReadings] = (
 
 
 def run_readings(provider: metrics.MeterProvider | None) -> RunReadings:
-    """The readings of a meter provider, one for all its monitors."""
+    """Readings of a meter provider, shared by its monitors."""
     with _LOCK:
-        # The process's own provider may be set later; until then the API gives a stand-in.
+        # The process's provider may be set later; until then the API returns a placeholder.
         if provider is None or provider is metrics.get_meter_provider():
             if not _OF_PROCESS:
                 _OF_PROCESS.append(RunReadings(None))

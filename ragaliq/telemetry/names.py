@@ -1,4 +1,4 @@
-"""Every name on the wire, in one place.
+"""Every name in the telemetry, in one place.
 
 The `gen_ai.*` names follow the OpenTelemetry GenAI conventions, `openinference.*` and
 `evaluations.*` the OpenInference specification. They are spelled out here because the constants in
@@ -163,7 +163,7 @@ JOB_OUTCOMES = (
     "dead_letter",
 )
 
-# What stands for every value beyond the first `MAX_METRIC_VALUES` of a metric attribute.
+# Replaces every value beyond the first `MAX_METRIC_VALUES` of a metric attribute.
 OTHER = "_OTHER"
 
 # --- Environment variables -------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Having OpenTelemetry's providers in this process send what they hold."""
+"""Flush OpenTelemetry's providers, and read the release from their resource."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 
 def providers_in_use(own: TelemetryOptions) -> list[object]:
-    """The monitor's own providers and those of the process, each once."""
+    """Providers of the monitor and of the process, each once."""
     found = (
         own.tracer_provider,
         own.logger_provider,
@@ -28,9 +28,9 @@ def providers_in_use(own: TelemetryOptions) -> list[object]:
 
 
 def service_version(own: TelemetryOptions) -> str:
-    """The release, `service.version`: of a provider's resource, else of the environment.
+    """Release (`service.version`) from a provider's resource, else from the environment.
 
-    Never raises; empty where none is known.
+    Never raises; empty if not known.
     """
     for provider in providers_in_use(own):
         attributes = getattr(getattr(provider, "resource", None), "attributes", None)
@@ -45,13 +45,13 @@ def service_version(own: TelemetryOptions) -> str:
 
 
 def flush_providers(timeout: float) -> None:
-    """Have the process's providers send what they hold, each within `timeout` seconds."""
+    """Make the process's providers export what is queued, each within `timeout` seconds."""
     for provider in providers_in_use(TelemetryOptions()):
         force_flush(provider, timeout)
 
 
 def force_flush(provider: object, seconds: float) -> None:
-    """Have a provider send what it holds within `seconds`; never raises."""
+    """Make a provider export what is queued within `seconds`; never raises."""
     # Only the SDK's providers have it; the API's own send nothing.
     flush = getattr(provider, "force_flush", None)
     if flush is None:

@@ -1,6 +1,6 @@
-"""Whether an evaluation is recorded: as the application's sampler decided for the evaluated span.
+"""Sampler of evaluations: it follows the application's decision for the evaluated span.
 
-Imports the SDK, so it is imported only where the application has loaded that.
+It imports the SDK, so it is imported only where the application has loaded the SDK.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from opentelemetry.util.types import Attributes
 
 @dataclass
 class FollowingSampler(Sampler):
-    """Samples linked root spans as the span they link to, and spans with a parent as the parent.
+    """Samples linked root spans like the span they link to, and children like their parent.
 
     Attributes:
-        roots: The application's sampler, which decides for roots without a link.
-        all_targets: Record linked roots even where the linked span was not sampled.
+        roots: The application's sampler, for roots without a link.
+        all_targets: Record linked roots even if the linked span was not sampled.
     """
 
     roots: Sampler
@@ -53,5 +53,5 @@ class FollowingSampler(Sampler):
         return SamplingResult(Decision.DROP)
 
     def get_description(self) -> str:
-        """The sampler's name, with that of the application's."""
+        """Name of the sampler, with that of the application's."""
         return f"FollowLinkedSpan({self.roots.get_description()})"

@@ -1,4 +1,4 @@
-"""Setting up the OpenTelemetry SDK for an application that has none; ended within a time limit."""
+"""Setup of the OpenTelemetry SDK for an application without one, with a time limit at exit."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class ExportCounts:
-    """What became of one signal.
+    """Export counts of one signal.
 
     Attributes:
-        emitted: Put into the queue.
-        exported: Taken by the receiver.
-        failed: Given up on by the exporter, after its own retries.
+        emitted: Items put into the queue.
+        exported: Items accepted by the receiver.
+        failed: Items that the exporter gave up on after its own retries.
     """
 
     emitted: int = 0
@@ -48,12 +48,12 @@ class ExportCounts:
 
     @property
     def unsettled(self) -> int:
-        """Still waiting, or dropped because the queue was full; after a shutdown, dropped."""
+        """Items still queued, or dropped because the queue was full; after a shutdown, dropped."""
         return self.emitted - self.exported - self.failed
 
 
 class TelemetrySetup:
-    """The providers `configure` made.
+    """Providers created by `configure`.
 
     Attributes:
         tracer_provider: For spans.
@@ -72,7 +72,7 @@ class TelemetrySetup:
     ) -> None:
         self._spans, self._events = _Ledger(), _Ledger()
         self._metrics = metric_reader
-        # Their own exit hooks would wait for a receiver for as long as it likes.
+        # The providers' own exit hooks would wait for a receiver without a limit.
         self.meter_provider = MeterProvider(
             [metric_reader], resource=resource, shutdown_on_exit=False
         )
@@ -85,11 +85,11 @@ class TelemetrySetup:
         atexit.register(self._at_exit)
 
     def flush(self, timeout: float = 10.0) -> bool:
-        """Export what is waiting.
+        """Export what is queued.
 
         Returns:
-            False if the receiver did not take all of it, or did not take all spans and events
-            since the last flush, or if the SDK found the time too short.
+            False if the receiver did not accept all of it, or not all spans and events since the
+            last flush, or if the SDK ran out of time.
         """
         millis = int(timeout * 1000)
         try:
@@ -99,24 +99,24 @@ class TelemetrySetup:
             measured = False
         spans = self.tracer_provider.force_flush(millis)
         flushed = self.logger_provider.force_flush(millis) and spans and measured
-        # The SDK calls it a success when an exporter has given up.
+        # The SDK reports success when an exporter has given up.
         failed = [ledger.has_failed_again() for ledger in (self._spans, self._events)]
         if isinstance(self._metrics, _Metrics):
             failed.append(not self._metrics.is_taken)
         return flushed and not any(failed)
 
     def shutdown(self, timeout: float = 10.0) -> bool:
-        """Export what is waiting and stop; False if `timeout` seconds were not enough."""
+        """Export what is queued and stop; False if `timeout` seconds were not enough."""
         self._asked.set()
         return self._closed.wait(timeout)
 
     def exports(self) -> Mapping[str, ExportCounts]:
-        """What became of `spans` and `events` so far."""
+        """Export counts of `spans` and `events` so far."""
         return {"spans": self._spans.counts, "events": self._events.counts}
 
     # An exporter in the middle of a request cannot be interrupted: a receiver that accepts and does
-    # not answer would hold the process for as long as the SDK likes. So another thread closes, and
-    # it exists beforehand, since none can be started when the interpreter ends.
+    # not answer would hold the process for as long as the SDK waits. So another thread closes; it
+    # is started beforehand, since none can be started when the interpreter ends.
 
     def _start_closing(self) -> None:
         self._asked, self._closed = threading.Event(), threading.Event()
@@ -147,8 +147,8 @@ def configure(
 ) -> TelemetrySetup:
     """Set up tracing, events and metrics for the process, exporting by OTLP over HTTP.
 
-    The usual `OTEL_*` variables apply; arguments win over them. At exit what is waiting is
-    exported, for at most `exit_timeout` seconds.
+    The usual `OTEL_*` variables apply; arguments take precedence. At exit, what is queued is
+    exported for at most `exit_timeout` seconds.
 
     Args:
         service_name: Resource attribute `service.name`; by default from `OTEL_SERVICE_NAME`.
@@ -156,7 +156,7 @@ def configure(
         span_exporter: An exporter to use instead of OTLP.
         log_exporter: An exporter to use instead of OTLP.
         metric_reader: A reader to use instead of one that exports by OTLP.
-        exit_timeout: Seconds the process may take at exit to export what is waiting.
+        exit_timeout: Most seconds for the export at exit.
 
     Raises:
         ConfigurationError: The process has a tracer, logger or meter provider already, the OTLP
@@ -169,16 +169,16 @@ def configure(
         ("logger", _logs.get_logger_provider()),
         ("meter", metrics.get_meter_provider()),
     ):
-        # Until somebody sets one the API gives a proxy; those of logs and metrics are private. None
-        # can be replaced, and setting up the others only would split what belongs together.
+        # Until a provider is set the API returns a proxy; those of logs and metrics are private. A
+        # set provider cannot be replaced, and setting up only the others would split the signals.
         if not type(provider).__name__.lstrip("_").startswith("Proxy"):
             raise ConfigurationError(
                 f"this process has an OpenTelemetry {kind} provider already; ragaliq uses what is "
                 "set up as it is, do not call configure()"
             )
     name = service_name or os.environ.get("OTEL_SERVICE_NAME")
-    # Processes of one service whose metrics have nothing to tell them apart overwrite each other's
-    # in a collector. Newer SDKs see to it themselves.
+    # Without an instance id, processes of one service overwrite each other's metrics in a
+    # collector. Newer SDKs set one themselves.
     instance = Resource({"service.instance.id": str(uuid.uuid4())})
     if span_exporter is None or log_exporter is None or metric_reader is None:
         try:
@@ -219,7 +219,7 @@ def _in_each_process(start: Callable[[], None]) -> None:
 
 
 class _Ledger:
-    """Counts of one signal."""
+    """Thread-safe counts of one signal."""
 
     def __init__(self) -> None:
         _in_each_process(self._reset)
@@ -241,7 +241,7 @@ class _Ledger:
             return ExportCounts(**self._counts)
 
     def has_failed_again(self) -> bool:
-        """Whether something failed since this was asked last."""
+        """True if something failed since the last call."""
         with self._lock:
             before, self._failed = self._failed, self._counts["failed"]
             return self._failed > before
@@ -269,7 +269,7 @@ class _Events(BatchLogRecordProcessor):
 
 
 class _Exporter:
-    """An exporter of spans or events whose outcomes are counted."""
+    """Exporter of spans or events that counts its outcomes."""
 
     def __init__(self, exporter: Any, ledger: _Ledger) -> None:
         self._exporter, self._ledger = exporter, ledger
@@ -290,7 +290,7 @@ class _Exporter:
 
 
 class _Metrics(PeriodicExportingMetricReader):
-    """Knows what became of the last export, which the SDK's own reader does not look at."""
+    """Reader that keeps the outcome of the last export, which the SDK's own reader ignores."""
 
     def __init__(self, exporter: MetricExporter) -> None:
         self._outcome = _LastOutcome(exporter)
@@ -298,12 +298,12 @@ class _Metrics(PeriodicExportingMetricReader):
 
     @property
     def is_taken(self) -> bool:
-        """Whether the receiver took the last export; also where there was none."""
+        """True if the receiver accepted the last export, or if there was none."""
         return self._outcome.is_taken
 
 
 class _LastOutcome:
-    """An exporter of metrics."""
+    """Exporter of metrics that keeps its last outcome."""
 
     def __init__(self, exporter: MetricExporter) -> None:
         self._exporter, self.is_taken = exporter, True
