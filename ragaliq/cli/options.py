@@ -353,7 +353,8 @@ def choose_judge(
     with naming(ENV_JUDGE if used else None):
         stages = stage_names(name)
         paid = [stage for stage in stages if stage != "local"]
-        if model is None and settings.model and paid in (["claude"], ["openai"]):
+        has_model = paid in (["claude"], ["openai"], ["openai-compatible"])
+        if model is None and settings.model and has_model:
             model = settings.model
             used.append(ENV_MODEL)
         if model is not None and len(paid) > 1:

@@ -12,13 +12,11 @@ from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import (
     JudgeAPIError,
     JudgeError,
-    JudgeRefusalError,
-    JudgeResponseError,
     JudgeTimeoutError,
 )
-from ragaliq.judges.clients import refused_request, unlogged
+from ragaliq.judges.clients import check_end, refused_request, unlogged
 from ragaliq.judges.prompted import PromptedJudge
-from ragaliq.judges.vendors import error_in, stop_of, usage_of
+from ragaliq.judges.vendors import error_in
 
 if TYPE_CHECKING:
     from ragaliq.judges.prompting import PromptSource, RenderedPrompt
@@ -112,17 +110,11 @@ class ChatModelJudge(PromptedJudge):
         if not isinstance(given, ModelReply):
             text, usage = given
             return text, self.priced(usage)
-        usage, stop = self.priced(usage_of(given.usage)), stop_of(given.details)
-        if stop == "refused":
-            raise JudgeRefusalError(f"{self.model} declined to answer", usage=usage)
-        if stop == "filtered":
-            raise JudgeRefusalError(
-                f"a content filter withheld the reply of {self.model}", usage=usage
-            )
-        if stop == "cut_off":
-            raise JudgeResponseError(
-                f"the reply of {self.model} was cut off; raise the model's limit of tokens, or use "
-                "fewer or shorter chunks",
-                usage=usage,
-            )
+        usage = self.spent_on(given.usage)
+        check_end(
+            given.details,
+            model=str(self.model),
+            usage=usage,
+            cut_off="; raise the model's limit of tokens, or use fewer or shorter chunks",
+        )
         return given.text, usage

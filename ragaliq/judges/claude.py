@@ -16,12 +16,12 @@ from ragaliq.errors import (
     ConfigurationError,
     JudgeAPIError,
     JudgeError,
-    JudgeRefusalError,
     JudgeResponseError,
 )
 from ragaliq.judges.clients import (
     LoopClients,
     check_address,
+    check_end,
     check_key,
     check_model,
     http_client,
@@ -30,7 +30,7 @@ from ragaliq.judges.clients import (
     unlogged,
 )
 from ragaliq.judges.prompted import PromptedJudge
-from ragaliq.judges.vendors import error_in, stop_of, usage_of
+from ragaliq.judges.vendors import error_in
 
 if TYPE_CHECKING:
     from ragaliq.judges.prompting import PromptSource, RenderedPrompt
@@ -129,27 +129,16 @@ class ClaudeJudge(PromptedJudge):
 
         Raises:
             JudgeTimeoutError: No reply within the time limit.
-            JudgeAPIError: The API refused the request or could not be reached.
+            JudgeAPIError: The API refused the request, broke its reply off or could not be reached.
             JudgeRefusalError: The model declined.
             JudgeResponseError: The reply is cut off.
         """
         message = await self._send(prompt, reply)
-        usage = self.priced(usage_of(message["usage"]))
-        stop, reason = stop_of(message), message.get("stop_reason")
-        if stop in ("refused", "filtered"):
-            raise JudgeRefusalError(f"{self.model} declined to answer", usage=usage)
-        if reason == "model_context_window_exceeded":
-            raise JudgeResponseError(
-                "the reply was cut off where the model's context window ended; "
-                "use fewer or shorter chunks",
-                usage=usage,
-            )
-        if stop == "cut_off":
-            raise JudgeResponseError(
-                f"the reply was cut off at max_tokens={self._max_tokens}; raise it or ask about "
-                "fewer claims",
-                usage=usage,
-            )
+        usage = self.spent_on(message["usage"])
+        cut_off = f" at max_tokens={self._max_tokens}; raise it or ask about fewer claims"
+        if message.get("stop_reason") == "model_context_window_exceeded":
+            cut_off = " where the model's context window ended; use fewer or shorter chunks"
+        check_end(message, model=self.model, usage=usage, cut_off=cut_off)
         # Other blocks, such as the model's thinking, have no text.
         parts = (block.get("text") for block in message["content"] if isinstance(block, dict))
         return "".join(part for part in parts if isinstance(part, str)), usage

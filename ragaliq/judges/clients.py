@@ -19,15 +19,17 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from ragaliq.core.proxies import proxy_errors
+from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import (
     ConfigurationError,
     JudgeAPIError,
     JudgeBillingError,
     JudgeError,
     JudgeRefusalError,
+    JudgeResponseError,
     JudgeTimeoutError,
 )
-from ragaliq.judges.vendors import ServerError, error_in, name_errors
+from ragaliq.judges.vendors import ServerError, error_in, name_errors, stop_of
 
 # --- One client per event loop, closed with it ------------------------------------------------
 
@@ -153,6 +155,9 @@ def unlogged() -> Iterator[None]:
 
 # --- Failures ---------------------------------------------------------------------------------
 
+# Of the statuses for a request's own faults, those that pass: time-out, conflict, too early, and
+# no capacity (Groq).
+_PASSING = (408, 409, 425, 498)
 _REQUEST_ID = re.compile(r"[\w-]{1,64}", re.ASCII)
 
 
@@ -213,9 +218,36 @@ def refused_request(
         todo = "the request is longer than the model's window; use fewer or shorter chunks"
         if "context_window=" in advice.get(400, ""):
             todo += ", or set context_window= to what the server is started with"
-    elif status >= 500 and status not in advice:
+    elif (status >= 500 or status in _PASSING) and status not in advice:
         todo = "the API failed; try again later"
     return JudgeAPIError(f"{answered}: {todo}")
+
+
+def check_end(reply: object, *, model: str, usage: JudgeUsage, cut_off: str) -> None:
+    """Refuse a reply whose model did not come to its end.
+
+    Args:
+        reply: The reply, or where it says why the model stopped, in the words of any vendor.
+        model: The model's name.
+        usage: What the request cost.
+        cut_off: Where a reply ends that is too long, and what to do.
+
+    Raises:
+        JudgeRefusalError: The model declined, or a content filter withheld its reply.
+        JudgeResponseError: The reply is cut off.
+        JudgeAPIError: The server broke it off.
+    """
+    match stop_of(reply):
+        case "refused":
+            raise JudgeRefusalError(f"{model} declined to answer", usage=usage)
+        case "filtered":
+            problem = f"a content filter withheld the reply of {model}"
+            raise JudgeRefusalError(problem, usage=usage)
+        case "cut_off":
+            raise JudgeResponseError(f"the reply of {model} was cut off{cut_off}", usage=usage)
+        case "failed":
+            problem = f"the server broke off the reply of {model}; try again later"
+            raise JudgeAPIError(problem, usage=usage)
 
 
 def check_address(url: object, *, where: str) -> None:

@@ -20,12 +20,12 @@ from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import (
     ConfigurationError,
     JudgeError,
-    JudgeRefusalError,
     JudgeResponseError,
 )
 from ragaliq.judges.clients import (
     LoopClients,
     check_address,
+    check_end,
     check_key,
     check_model,
     http_client,
@@ -35,7 +35,7 @@ from ragaliq.judges.clients import (
 )
 from ragaliq.judges.pricing import provider_at
 from ragaliq.judges.prompted import PromptedJudge
-from ragaliq.judges.vendors import UNKNOWN_USAGE, ServerError, error_in, first_of, stop_of, usage_of
+from ragaliq.judges.vendors import UNKNOWN_USAGE, ServerError, error_in, first_of
 from ragaliq.judges.wire import schema_of
 
 if TYPE_CHECKING:
@@ -224,13 +224,17 @@ class OpenAICompatibleJudge(PromptedJudge):
             refused = refused_request(said, service=_SERVICE, model=self.model, advice=_ADVICE)
             return None, said, refused
         choice = first_of(body, "choices")
-        if not isinstance(choice, dict) or not isinstance(choice.get("message"), dict):
-            problem = (
-                "the server's reply is not a chat completion; check base_url=, which ends in /v1 "
-                "with most servers"
-            )
-            return None, None, JudgeResponseError(problem)
-        return body, None, None
+        # Gemini cuts a reply off before its first word, and then sends no message.
+        if isinstance(choice, dict) and (choice.get("finish_reason") or choice.get("message")):
+            return body, None, None
+        problem = (
+            "the server's reply is not a chat completion; check base_url=, which ends in /v1 with "
+            "most servers"
+        )
+        if isinstance(body, dict) and body.get("choices") == []:
+            problem = f"the server sent no reply of {self.model}; a filter may have withheld it"
+        usage = self.spent_on(body) if isinstance(body, dict) and body.get("usage") else None
+        return None, None, JudgeResponseError(problem, usage=usage)
 
     def _request(
         self, form: RequestForm, system: str, text: str, reply: type[BaseModel]
@@ -275,24 +279,18 @@ class OpenAICompatibleJudge(PromptedJudge):
         return None
 
     def _read_completion(self, body: Any) -> tuple[str, JudgeUsage]:
-        usage = self.priced(usage_of(body.get("usage")))
-        message = body["choices"][0]["message"]
-        stop = stop_of(body)
-        if stop == "refused":
-            raise JudgeRefusalError(f"{self.model} declined to answer", usage=usage)
-        if stop == "filtered":
-            raise JudgeRefusalError(
-                f"a content filter withheld the reply of {self.model}", usage=usage
-            )
-        text = _text(message.get("content"))
-        if stop == "cut_off":
-            thoughts = ", all of it thoughts" if not text.strip() else ""
-            raise JudgeResponseError(
-                f"the reply was cut off at max_tokens= or where the model's context window ends"
-                f"{thoughts}; raise max_tokens=, or set context_window= to what the server is "
-                "started with",
-                usage=usage,
-            )
+        usage = self.spent_on(body.get("usage"))
+        message = body["choices"][0].get("message")
+        text = _text(message.get("content")) if isinstance(message, dict) else ""
+        thoughts = "" if text.strip() else ", all of it thoughts"
+        check_end(
+            body,
+            model=self.model,
+            usage=usage,
+            cut_off=" at max_tokens= or where the model's context window ends"
+            f"{thoughts}; raise max_tokens=, or set context_window= to what the server is "
+            "started with",
+        )
         return text, usage
 
 

@@ -34,6 +34,7 @@ from ragaliq.judges.prompting import (
     delimit_list,
     restore,
 )
+from ragaliq.judges.vendors import usage_of
 from ragaliq.judges.wire import (
     ClaimsReply,
     GradedReply,
@@ -101,6 +102,11 @@ class PromptedJudge(BatchingJudge):
         """One request's tokens with their price; unknown where it says nothing of its tokens."""
         is_known = usage.total_tokens > 0 or not usage.requests
         return usage.model_copy(update={"cost_usd": self.price(usage) if is_known else None})
+
+    def spent_on(self, reply: object) -> JudgeUsage:
+        """The tokens and the cost of one request, as its reply says; else at list price."""
+        usage = usage_of(reply)
+        return self.priced(usage) if usage.cost_usd is None else usage
 
     @abstractmethod
     async def complete(

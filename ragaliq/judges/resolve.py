@@ -30,9 +30,10 @@ def resolve_judge(
     """The judge that `judge` names.
 
     Args:
-        judge: `local`, `claude`, `claude:MODEL`, `openai:MODEL`, `entailment:NAME`, a cascade of
-            them such as `local>openai:gpt-5-mini` (`cascade` for `local>claude`), or a judge,
-            which is returned as it is.
+        judge: `local`, `claude`, `claude:MODEL`, `openai:MODEL` (or `openai-compatible:MODEL`, as
+            results name it), `entailment:NAME`, a cascade of them such as
+            `local>openai:gpt-5-mini` (`cascade` for `local>claude`), or a judge, which is returned
+            as it is.
         model: The model of `claude` or `openai`, where its name has none; Claude's is by default
             the one named in `DEFAULT_JUDGE_MODEL`.
         calibration: What makes the judge's confidence a probability, or the file it is in; of a
@@ -57,9 +58,13 @@ def named_judges(judge: JudgeSpec | str, *, model: str | None = None) -> list[LL
         raise ConfigurationError(f"no judge {type(judge).__name__}; {_NAMES_ADVICE}")
     # A model is for the judge that has one.
     return [
-        named_judge(name, model=model if name in ("claude", "openai") else None)
+        named_judge(name, model=model if name in _WITH_MODEL else None)
         for name in stage_names(judge)
     ]
+
+
+_SERVED = ("openai", "openai-compatible")
+_WITH_MODEL = ("claude", *_SERVED)
 
 
 _NAMES_ADVICE = (
@@ -84,11 +89,11 @@ def named_judge(
         ConfigurationError: No such judge, two models, or a setting that belongs to another judge.
     """
     kind, _, named = name.partition(":")
-    if named and model is not None and kind in ("claude", "openai"):
+    if named and model is not None and kind in _WITH_MODEL:
         raise ConfigurationError(
             f"two models for one judge: {shown_name(name)} and {shown_name(model)}"
         )
-    if base_url is not None and kind != "openai":
+    if base_url is not None and kind not in _SERVED:
         raise ConfigurationError("an address (--base-url) goes with judge openai")
     if kind == "entailment" and named:
         small: LLMJudge = entailment_judge().named(name, path=model)
@@ -101,12 +106,12 @@ def named_judge(
         from ragaliq.judges.claude import DEFAULT_JUDGE_MODEL, ClaudeJudge
 
         return ClaudeJudge(model or DEFAULT_JUDGE_MODEL, api_key=key)
-    if kind == "openai" and model is not None:
+    if kind in _SERVED and model is not None:
         from ragaliq.judges.openai_compatible import OpenAICompatibleJudge
 
         return OpenAICompatibleJudge(model=model, base_url=base_url, api_key=key)
-    if kind in ("openai", "entailment"):
-        what = "a model" if kind == "openai" else "a model's folder or .onnx file, or a name"
+    if kind in (*_SERVED, "entailment"):
+        what = "a model" if kind in _SERVED else "a model's folder or .onnx file, or a name"
         raise ConfigurationError(f"judge {kind} needs {what}: {kind}:..., or --model")
     if name == "local" and model is None:
         from ragaliq.judges.local import LocalJudge

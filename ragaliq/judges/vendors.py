@@ -43,6 +43,7 @@ _WRITTEN_APART = (
     "cache_creation_input_tokens cacheWriteInputTokens cacheWriteInputTokenCount"
 ).split()
 _COUNTS_APART = ("input_tokens", "inputTokens")
+_TICK = 1e-10  # dollars: the unit in which xAI says what a request cost
 _USAGES = "usage token_usage usage_metadata usageMetadata".split()
 
 UNKNOWN_USAGE = JudgeUsage(requests=1, cost_usd=None)
@@ -50,9 +51,12 @@ UNKNOWN_USAGE = JudgeUsage(requests=1, cost_usd=None)
 
 
 def usage_of(reply: object) -> JudgeUsage:
-    """The tokens of one request, unpriced, from its usage or from the reply that holds it."""
+    """The tokens of one request, from its usage or from the reply that holds it.
+
+    Its cost is what the vendor says it took; None where it does not say.
+    """
     spent = next((found for name in _USAGES if (found := _at(reply, name)) is not None), reply)
-    names = [name for name in _INPUT if isinstance(_at(spent, name), int)]
+    names = [name for name in _INPUT if isinstance(_at(spent, name), (int, float))]
     named = max(names, key=lambda name: _count(spent, name), default="")
     total = _sum(spent, _TOTAL)
     read = _sum(spent, _CACHED[:3]) or _sum(spent, _CACHED[3:])
@@ -63,7 +67,7 @@ def usage_of(reply: object) -> JudgeUsage:
         read, written = _sum(spent, _CACHED_APART), _sum(spent, _WRITTEN_APART)
         input_tokens += apart
     if not input_tokens and not output_tokens:
-        return UNKNOWN_USAGE.model_copy(update={"unsplit_tokens": total})
+        return UNKNOWN_USAGE.model_copy(update={"unsplit_tokens": total, "cost_usd": _cost(spent)})
     # Some leave the thoughts out of the output and count them in the total only (Gemini, xAI).
     output_tokens = max(output_tokens, total - input_tokens)
     read = min(read, input_tokens)
@@ -74,8 +78,20 @@ def usage_of(reply: object) -> JudgeUsage:
         cache_read_tokens=read,
         cache_write_tokens=written,
         requests=1,
-        cost_usd=None,
+        cost_usd=_cost(spent),
     )
+
+
+def _cost(spent: object) -> float | None:
+    """US dollars that a vendor says a request took: xAI, and OpenRouter."""
+    ticks, cost = _at(spent, "cost_in_usd_ticks"), _at(spent, "cost")
+    if isinstance(ticks, int):
+        return ticks * _TICK
+    if isinstance(cost, bool) or not isinstance(cost, (int, float)) or cost < 0:
+        return None
+    # With a key of the user's own at the model's vendor, OpenRouter's share comes on top.
+    behind = _at(spent, "cost_details.upstream_inference_cost") if _at(spent, "is_byok") else None
+    return cost + (behind if isinstance(behind, (int, float)) else 0.0)
 
 
 def _at(value: object, path: str) -> Any:
@@ -88,7 +104,7 @@ def _at(value: object, path: str) -> Any:
 def _count(value: object, path: str) -> int:
     """A number of tokens, whatever a server sends in its place; 0 for none."""
     found = _at(value, path) if path else 0
-    return found if isinstance(found, int) and found > 0 else 0
+    return int(found) if isinstance(found, (int, float)) and found > 0 else 0
 
 
 def _sum(value: object, paths: list[str]) -> int:
@@ -111,23 +127,28 @@ _STOPS: dict[str, Stop] = {
         "context_length_exceeded".split(),
         "cut_off",
     ),
-    **dict.fromkeys(["error", "malformed_function_call"], "failed"),
+    **dict.fromkeys(["error", "malformed_function_call", "insufficient_system_resource"], "failed"),
 }
+_GUARDRAIL = "amazon-bedrock-guardrailAction"
+_NAMES = re.compile(r"\w+")
 _REASONS = "finish_reason stop_reason finishReason stopReason done_reason".split()
 
 
 def stop_of(reply: object) -> Stop:
     """Why a reply is not one; empty where the model came to its end."""
+    if _at(reply, _GUARDRAIL) == "INTERVENED":
+        return "filtered"
     for part in (reply, first_of(reply, "choices"), first_of(reply, "candidates")):
         message = _at(part, "message")
         if any(_filled(_at(each, "refusal")) for each in (part, message)):
             return "refused"
         for name in _REASONS:
             reason = _at(part, name)
-            # An enumeration of a client's own has the name as its value or after a dot.
-            said = str(getattr(reason, "value", reason)).rpartition(".")[2].lower()
-            if found := _STOPS.get(said):
-                return found
+            # An enumeration of a client's own has the name as its value or after a dot; Gemini
+            # writes two: "content_filter: SAFETY".
+            for word in _NAMES.findall(str(getattr(reason, "value", reason)).lower()):
+                if found := _STOPS.get(word):
+                    return found
     return ""
 
 
@@ -156,34 +177,41 @@ class ServerError(NamedTuple):
     @property
     def lacks_credit(self) -> bool:
         """Whether somebody has to pay before anything is answered."""
-        names = f"{self.code} {self.kind} {_at(self.fields, 'details.error_code')}"
-        said = self.message[:_LONGEST_COMPLAINT] if self.status in (400, 403, 429) else ""
-        return self.status == 402 or bool(_NO_CREDIT.search(f"{names} {said}"))
+        return self.status == 402 or (self.status < 500 and self._says(_NO_CREDIT))
 
     @property
     def is_filtered(self) -> bool:
         """Whether a content filter or moderation refused the request."""
         flagged = _at(self.fields, "metadata.flagged_input") or _at(self.fields, "metadata.reasons")
-        return bool(flagged) or not _FILTERED.isdisjoint((self.code, self.kind))
+        return bool(flagged) or (self.status < 500 and self._says(_FILTERED))
 
     @property
     def is_too_long(self) -> bool:
         """Whether the request is longer than the model's window."""
-        names = f"{self.code} {self.kind}"
-        return bool(_TOO_LONG.search(f"{names} {self.message[:_LONGEST_COMPLAINT]}".lower()))
+        return self._says(_TOO_LONG)
+
+    def _says(self, pattern: re.Pattern[str]) -> bool:
+        names = f"{self.code} {self.kind} {_at(self.fields, 'details.error_code')}"
+        said = f"{names} {self.message[:_LONGEST_COMPLAINT]}"
+        return pattern.search(said.lower()) is not None
 
 
 _LONGEST_COMPLAINT = 400
 _NO_CREDIT = re.compile(
-    r"insufficient_quota|insufficient_credits|insufficient_balance|billing_error|billing_not_active|"
-    r"billing_hard_limit_reached|enforced_spend_limit_reached|credit balance is too low|"
-    r"\binsufficient (?:credits|balance|funds)\b|used all available credits|"
-    r"monthly spending limit|doesn't have any credits"
+    # Names of errors
+    r"insufficient_(?:quota|credits|balance|funds)|billing_|spend_limit|budget_exceeded|"
+    r"exceeded_current_quota|arrearage|"
+    # Sentences
+    r"insufficient (?:credits|balance|funds)|credit balance is too low|credits are depleted|"
+    r"used all available credits|doesn't have any credits|spending limit|"
+    r"budget has been exceeded|account is in good standing"
 )
-_FILTERED = {"content_filter", "content_policy_violation", "invalid_prompt", "moderation_blocked"}
+_FILTERED = re.compile(
+    r"content_filter|content_?policy_?violation|invalid_prompt|moderation_blocked|"
+    r"data_inspection_failed|violates (?:our |the )?usage (?:guidelines|policies)"
+)
 _TOO_LONG = re.compile(
-    r"context_length_exceeded|string_above_max_length|maximum context length|"
-    r"exceeds? the (?:available |model's )?context|prompt is too long|context window"
+    r"context.?(?:length|size|window)|string_above_max_length|prompt is too long"
 )
 # Of an error in a reply with status 200.
 _STATUSES = {
@@ -220,7 +248,7 @@ def error_in(body: object, status: int = _OK) -> ServerError | None:
         error = {"message": error}
     if not isinstance(error, Mapping):
         return None if status == _OK else ServerError(status)
-    code, kind, message = (_word(error.get(name)) for name in ("code", "type", "message"))
+    code, kind, message = _word(error.get("code")), _word(error.get("type")), _complaint(error)
     if status == _OK:
         named = int(code) if re.fullmatch(r"[45]\d\d", code) else None
         status = named or _STATUSES.get(code) or _STATUSES.get(kind) or _BAD_GATEWAY
@@ -231,14 +259,28 @@ def _word(value: object) -> str:
     return str(value) if isinstance(value, (str, int)) else ""
 
 
+def _complaint(error: Mapping[str, Any]) -> str:
+    """What an error says; of a list of wrong fields (FastAPI, Mistral) their names and problems.
+
+    Without the values in such a list, which are the request's texts.
+    """
+    said = error.get("message") or error.get("detail")
+    said = said.get("detail") if isinstance(said, Mapping) else said
+    if not isinstance(said, list):
+        return _word(said)
+    parts = [part for part in said if isinstance(part, Mapping)]
+    return "; ".join(f"{part.get('loc')} {_word(part.get('msg'))}" for part in parts)
+
+
 async def name_errors(response: Any) -> None:
     """Mend what a server says of an error before its SDK decides about repeating the request.
 
     A hook of the HTTP client. An error in a reply with status 200, as OpenRouter sends, becomes an
-    error with the status that it names. A request that fails for want of credit is not repeated.
+    error with the status that it names. A request that is too long, or fails for want of credit, is
+    not repeated.
     """
     status, content = response.status_code, b""
-    if status in (_OK, 429):
+    if status in (_OK, 429) or status >= 500:
         content = await response.aread()
     if b'"error"' not in content:
         return
@@ -248,5 +290,5 @@ async def name_errors(response: Any) -> None:
         return
     if error is not None:
         response.status_code = error.status
-        if error.lacks_credit:
+        if error.lacks_credit or error.is_too_long:
             response.headers["x-should-retry"] = "false"

@@ -14,6 +14,7 @@ import httpx2
 
 from ragaliq.core.checks import require_positive
 from ragaliq.core.concurrency import pause_before_retry
+from ragaliq.core.proxies import proxy_errors
 from ragaliq.errors import ConfigurationError
 from ragaliq.lab.emit import QualityEmitter, QualityOf
 from ragaliq.lab.sequential import Shift, ShiftTest
@@ -182,7 +183,11 @@ class Webhook:
             "release": change.release,
             "time": change.time,
         }
-        client = await asyncio.to_thread(httpx2.AsyncClient, timeout=_TIMEOUT)  # reads certificates
+        try:
+            client = await asyncio.to_thread(_client)  # reads certificates
+        except ConfigurationError as error:
+            logger.warning("an alarm was not delivered: %s", error)
+            return
         async with client:
             for attempt in range(1, _ATTEMPTS + 1):
                 problem = ""
@@ -196,6 +201,11 @@ class Webhook:
                 if attempt < _ATTEMPTS:
                     await asyncio.sleep(pause_before_retry(attempt, first=1.0, longest=10.0))
         logger.warning("an alarm was not delivered: the webhook %s", problem)
+
+
+def _client() -> httpx2.AsyncClient:
+    with proxy_errors():
+        return httpx2.AsyncClient(timeout=_TIMEOUT)
 
 
 class QualityAlarm:

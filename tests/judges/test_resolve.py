@@ -36,6 +36,7 @@ def test_a_cascade_is_named_by_its_judges(spec):
         ("claude:claude-haiku-4-5", ClaudeJudge, "claude-haiku-4-5"),
         ("openai:gpt-5-mini", OpenAICompatibleJudge, "gpt-5-mini"),
         ("openai:qwen3:8b", OpenAICompatibleJudge, "qwen3:8b"),
+        ("openai-compatible:qwen3:8b", OpenAICompatibleJudge, "qwen3:8b"),
     ],
 )
 def test_a_name_may_hold_the_model(monkeypatch, spec, kind, model):

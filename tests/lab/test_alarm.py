@@ -214,6 +214,15 @@ def test_a_webhook_that_is_down_is_logged_without_its_address(webhook, caplog):
     assert "secret" not in caplog.text
 
 
+def test_a_webhook_behind_a_proxy_that_cannot_be_used_is_logged_with_its_variable(
+    webhook, caplog, monkeypatch
+):
+    monkeypatch.setenv("ALL_PROXY", "socks://user:SECRET@proxy:1080")
+    asyncio.run(Webhook(webhook)(CHANGE))
+    assert "ALL_PROXY" in caplog.text
+    assert "SECRET" not in caplog.text
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import socket
+import sys
 from uuid import UUID
 
 import pytest
@@ -185,6 +186,17 @@ def test_a_server_that_is_not_there_is_a_failure_that_may_pass(product, record_o
     with pytest.raises(SinkError) as caught:
         send(sink_for(product, url), record_of())
     assert (caught.value.kind, caught.value.permanent) == ("unreachable", False)
+
+
+@pytest.mark.parametrize("proxy", ["socks5://user:SECRET@proxy:1080", "socks://proxy:1080"])
+def test_a_proxy_that_cannot_be_used_is_named_by_its_variable(
+    product, record_of, monkeypatch, proxy
+):
+    monkeypatch.setitem(sys.modules, "socksio", None)
+    monkeypatch.setenv("ALL_PROXY", proxy)
+    with pytest.raises(ConfigurationError, match="ALL_PROXY") as caught:
+        send(sink_for(product, "http://127.0.0.1:9"), record_of(1))
+    assert "SECRET" not in str(caught.value)
 
 
 def test_faults_of_all_kinds_pass_and_leave_each_score_once(product, receiver, record_of):

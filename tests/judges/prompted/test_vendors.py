@@ -40,6 +40,8 @@ async def test_a_recorded_reply_has_its_status_tokens_and_message(api, row):
     else:
         read = (usage.input_tokens, usage.output_tokens)
         assert (*read, usage.cache_read_tokens, usage.cache_write_tokens) == row.usage
+    if row.cost is not None:
+        assert usage.cost_usd == pytest.approx(row.cost)
 
 
 @pytest.mark.parametrize("name", DIALECTS)

@@ -30,6 +30,24 @@ GROQ_ERRORS = "https://console.groq.com/docs/errors"
 XAI = "https://docs.x.ai/developers/advanced-api-usage/prompt-caching/usage-and-pricing"
 GEMINI = "https://ai.google.dev/gemini-api/docs/openai"
 BEDROCK = "https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-openai.html"
+BEDROCK_GUARDRAILS = (
+    "https://docs.aws.amazon.com/bedrock/latest/userguide/guardrails-use-invoke.html"
+)
+AZURE_ERRORS = "https://learn.microsoft.com/azure/ai-foundry/openai/quotas-limits"
+DASHSCOPE = "https://help.aliyun.com/en/model-studio/error-code"
+DEEPSEEK = "https://api-docs.deepseek.com/quick_start/error_codes"
+DEEPSEEK_REPLIES = "https://api-docs.deepseek.com/api/create-chat-completion"
+FIREWORKS = "https://docs.fireworks.ai/guides/inference-error-codes"
+GEMINI_BILLING = "https://ai.google.dev/gemini-api/docs/billing"
+GEMINI_REASONS = "https://ai.google.dev/api/generate-content#FinishReason"
+KIMI = "https://platform.kimi.ai/docs/api/errors"
+LITELLM = "https://docs.litellm.ai/docs/proxy/error_reference"
+LLAMA_CPP = "https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md"
+MISTRAL = "https://docs.mistral.ai/api"
+OPENROUTER_COST = "https://openrouter.ai/docs/use-cases/usage-accounting"
+VLLM_SERVER = "https://docs.vllm.ai/en/stable/serving/openai_compatible_server/"
+XAI_COST = "https://docs.x.ai/developers/cost-tracking"
+XAI_ERRORS = "https://docs.x.ai/developers/debugging"
 
 SCORE = json.dumps({"reasoning": "It does.", "score": 0.5})
 SPENT = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
@@ -47,6 +65,7 @@ class Recorded:
         says: Parts of the error's message: the cause and the next step.
         requests: How often the server is asked; the SDK may repeat a request once.
         usage: Tokens: input, output, from the cache, to the cache; None where they are not known.
+        cost: US dollars that the vendor says it took; None where it does not say.
         api: The protocol.
     """
 
@@ -57,6 +76,7 @@ class Recorded:
     says: tuple[str, ...] = ()
     requests: int = 1
     usage: tuple[int, int, int, int] | None = (100, 20, 0, 0)
+    cost: float | None = None
     api: str = "openai"
 
 
@@ -503,6 +523,361 @@ REPLIES: list[Recorded] = [
         "reply_format=",
     ),
     recorded(BEDROCK, "thoughts before the text", chat(f"<reasoning>so</reasoning>{SCORE}")),
+    # --- Further servers and gateways ---------------------------------------------------------
+    recorded(
+        OPENROUTER_COST,
+        "what it cost",
+        chat(usage=SPENT | {"cost": 0.95, "cost_details": {"upstream_inference_cost": None}}),
+        cost=0.95,
+    ),
+    recorded(OPENROUTER_COST, "a free model", chat(usage=SPENT | {"cost": 0}), cost=0.0),
+    recorded(
+        OPENROUTER_COST,
+        "a key of the user's own at the model's vendor",
+        chat(
+            usage=SPENT
+            | {"cost": 0.05, "is_byok": True, "cost_details": {"upstream_inference_cost": 1.0}}
+        ),
+        cost=1.05,
+    ),
+    error(
+        OPENROUTER,
+        "nobody serves the model",
+        failed(404, "No endpoints found that can handle the requested parameters.", code=404),
+        API,
+        "404",
+        "model's name",
+    ),
+    recorded(
+        XAI_COST,
+        "what it cost",
+        chat(usage=SPENT | {"cost_in_usd_ticks": 37_756_000}),
+        cost=0.0037756,
+    ),
+    error(
+        XAI_ERRORS,
+        "a team without credits, as a text",
+        Reply(
+            status=403,
+            body={
+                "code": "The caller does not have permission to execute the specified operation",
+                "error": "Your newly created team doesn't have any credits yet.",
+            },
+        ),
+        BILLING,
+        *CREDIT,
+    ),
+    error(
+        XAI_ERRORS,
+        "a request against the usage guidelines",
+        Reply(
+            status=403,
+            body={
+                "code": "The caller does not have permission to execute the specified operation",
+                "error": "Content violates usage guidelines. Failed check: SAFETY_CHECK_TYPE_BIO",
+            },
+        ),
+        REFUSED,
+        "content filter",
+    ),
+    error(
+        GEMINI_REASONS,
+        "a reply that is filtered, with the reason",
+        chat(None, finish="content_filter: PROHIBITED_CONTENT"),
+        REFUSED,
+        "content filter",
+        usage=(100, 20, 0, 0),
+    ),
+    error(
+        GEMINI_REASONS,
+        "a reason of its own",
+        chat(None, finish="SAFETY"),
+        REFUSED,
+        "content filter",
+        usage=(100, 20, 0, 0),
+    ),
+    error(
+        GEMINI_REASONS,
+        "a reply cut off before its first word, without a message",
+        Reply(body={"choices": [{"index": 0, "finish_reason": "length"}], "usage": SPENT}),
+        MALFORMED,
+        "cut off",
+        "max_tokens=",
+        usage=(100, 20, 0, 0),
+    ),
+    error(
+        GEMINI_REASONS,
+        "no reply at all to a prompt that is blocked",
+        Reply(body={"object": "chat.completion", "choices": [], "usage": SPENT}),
+        MALFORMED,
+        "no reply",
+        "filter",
+        usage=(100, 20, 0, 0),
+    ),
+    error(
+        GEMINI_BILLING,
+        "no credit",
+        Reply(
+            status=402,
+            body=json.dumps(
+                [
+                    {
+                        "error": {
+                            "code": 402,
+                            "message": "Your prepayment credits are depleted.",
+                            "status": "RESOURCE_EXHAUSTED",
+                        }
+                    }
+                ]
+            ).encode(),
+            headers={"content-type": "application/json"},
+        ),
+        BILLING,
+        *CREDIT,
+    ),
+    error(
+        BEDROCK_GUARDRAILS,
+        "a guardrail's text in the reply's place",
+        chat("Sorry, the model cannot answer this question."),
+        REFUSED,
+        "declined",
+        usage=(100, 20, 0, 0),
+    ),
+    error(
+        BEDROCK_GUARDRAILS,
+        "a guardrail that says it intervened",
+        Reply(
+            body={
+                "choices": [
+                    {
+                        "finish_reason": "stop",
+                        "message": {"role": "assistant", "content": "Sorry, I cannot say."},
+                    }
+                ],
+                "usage": SPENT,
+                "amazon-bedrock-guardrailAction": "INTERVENED",
+            }
+        ),
+        REFUSED,
+        "content filter",
+        usage=(100, 20, 0, 0),
+    ),
+    error(
+        BEDROCK,
+        "a throttled request",
+        Reply(
+            status=429,
+            body={"message": "Too many requests, please wait before trying again."},
+            headers={"x-amzn-errortype": "ThrottlingException"},
+        ),
+        API,
+        "429",
+        "lower the concurrency",
+        requests=2,
+    ),
+    error(
+        AZURE_ERRORS,
+        "a rate limit of a deployment",
+        failed(429, "Requests have exceeded the token rate limit of your tier.", code="429"),
+        API,
+        "429",
+        "lower the concurrency",
+        requests=2,
+    ),
+    error(
+        AZURE_ERRORS,
+        "a deployment that is not there",
+        failed(404, "The API deployment does not exist.", code="DeploymentNotFound"),
+        API,
+        "404",
+        "model's name",
+    ),
+    error(
+        GROQ_ERRORS,
+        "no capacity for the flexible tier",
+        failed(498, "Flex tier capacity exceeded", type="capacity", code="capacity_exceeded"),
+        API,
+        "498",
+        "try again later",
+    ),
+    error(
+        LLAMA_CPP,
+        "a request that is too long",
+        failed(
+            400,
+            "the request exceeds the available context size, try increasing it",
+            code=400,
+            type="exceed_context_size_error",
+            n_prompt_tokens=14_429,
+            n_ctx=8192,
+        ),
+        API,
+        "window",
+        "context_window=",
+    ),
+    error(
+        LLAMA_CPP,
+        "a request that grew too long on the way",
+        failed(500, "Context size has been exceeded.", code=500, type="server_error"),
+        API,
+        "window",
+        "context_window=",
+    ),
+    error(
+        LLAMA_CPP,
+        "a model that is still loading",
+        failed(503, "Loading model", code=503, type="unavailable_error"),
+        API,
+        "503",
+        "loading",
+        requests=2,
+    ),
+    error(
+        VLLM_SERVER,
+        "a request that is too long, without an error around it",
+        Reply(
+            status=400,
+            body={
+                "object": "error",
+                "message": "This model's maximum context length is 4096 tokens. However, you "
+                "requested 5012 tokens in the messages.",
+                "type": "BadRequestError",
+                "param": None,
+                "code": 400,
+            },
+        ),
+        API,
+        "window",
+        "context_window=",
+    ),
+    error(
+        OLLAMA,
+        "too little memory",
+        Reply(status=500, body={"error": "model requires more system memory than is available"}),
+        API,
+        "500",
+        "try again later",
+        requests=2,
+    ),
+    error(
+        MISTRAL,
+        "a rate limit, without an error around it",
+        Reply(
+            status=429,
+            body={
+                "object": "error",
+                "message": "Rate limit exceeded",
+                "type": "rate_limited",
+                "param": None,
+                "code": "1300",
+            },
+        ),
+        API,
+        "429",
+        "lower the concurrency",
+        requests=2,
+    ),
+    error(
+        LITELLM,
+        "a budget that is spent",
+        failed(
+            429,
+            "Budget has been exceeded! Current cost: 12.1, Max budget: 12.0",
+            type="budget_exceeded",
+            code="429",
+        ),
+        BILLING,
+        *CREDIT,
+    ),
+    error(
+        LITELLM,
+        "a policy of the vendor behind",
+        failed(
+            400,
+            "litellm.BadRequestError: litellm.ContentPolicyViolationError: AzureException - The "
+            "response was filtered due to the prompt",
+            type=None,
+            code="400",
+        ),
+        REFUSED,
+        "content filter",
+    ),
+    error(
+        LITELLM,
+        "the window of the model behind",
+        failed(
+            400,
+            "litellm.ContextWindowExceededError: litellm.BadRequestError: prompt is too long",
+            type=None,
+            code="400",
+        ),
+        API,
+        "window",
+        "shorter chunks",
+    ),
+    error(
+        DEEPSEEK,
+        "no credit",
+        failed(402, "Insufficient Balance", type="unknown_error", code="invalid_request_error"),
+        BILLING,
+        *CREDIT,
+    ),
+    error(
+        DEEPSEEK_REPLIES,
+        "a reply that was broken off",
+        chat(SCORE[:20], finish="insufficient_system_resource"),
+        API,
+        "broke off",
+        "try again later",
+        usage=(100, 20, 0, 0),
+    ),
+    recorded(
+        DEEPSEEK_REPLIES,
+        "thoughts in a field of their own",
+        chat(reasoning_content="Let me see."),
+    ),
+    error(
+        DASHSCOPE,
+        "no credit, as an invalid request",
+        failed(
+            400,
+            "Access denied, please make sure your account is in good standing.",
+            type="Arrearage",
+            code="Arrearage",
+        ),
+        BILLING,
+        *CREDIT,
+    ),
+    error(
+        DASHSCOPE,
+        "a prompt that is filtered",
+        failed(
+            400,
+            "Input data may contain inappropriate content.",
+            type="data_inspection_failed",
+            code="data_inspection_failed",
+        ),
+        REFUSED,
+        "content filter",
+    ),
+    error(
+        KIMI,
+        "no credit, as a rate limit",
+        failed(429, "Your account is not active.", type="exceeded_current_quota_error"),
+        BILLING,
+        *CREDIT,
+    ),
+    error(
+        FIREWORKS,
+        "an account that is suspended",
+        failed(
+            412,
+            "Account x is suspended, possibly due to reaching the monthly spending limit",
+            code="PRECONDITION_FAILED",
+        ),
+        BILLING,
+        *CREDIT,
+    ),
     # --- Any: empty, doubled and wrapped replies ----------------------------------------------
     error(
         OPENAI, "an empty reply", chat(""), MALFORMED, "empty", requests=2, usage=(200, 40, 0, 0)
@@ -533,6 +908,28 @@ REPLIES: list[Recorded] = [
         chat(f'<tool_call>{{"name": "score", "arguments": {SCORE}}}</tool_call>'),
     ),
     recorded(OPENAI, "content in parts", chat([{"type": "text", "text": SCORE}])),
+    recorded(OPENAI, "tokens as fractions", chat(usage={n: float(v) for n, v in SPENT.items()})),
+    recorded(OPENAI, "a reply in a list", chat(f"[{SCORE}]")),
+    recorded(OPENAI, "a byte order mark and blanks", chat(f"\ufeff\n {SCORE}\n\n")),
+    error(
+        OPENAI,
+        "a reply as a quoted text",
+        chat(json.dumps(SCORE)),
+        MALFORMED,
+        "asked for again",
+        requests=2,
+        usage=(200, 40, 0, 0),
+    ),
+    recorded(OPENAI, "words around the reply", chat(f"Here is my reply:\n{SCORE}\nI hope so.")),
+    recorded(
+        VLLM,
+        "all of the reply among the thoughts",
+        chat(None, reasoning=SCORE),
+        outcome="JudgeResponseError",
+        says=("empty",),
+        requests=2,
+        usage=(200, 40, 0, 0),
+    ),
 ]
 
 
@@ -563,6 +960,62 @@ def kind_of(request: Any) -> str:
 
 
 DIALECTS: dict[str, Dialect] = {
+    "Mistral lists what it does not know": Dialect(
+        MISTRAL,
+        lambda request: "max_completion_tokens" in request.body or "temperature" in request.body,
+        Reply(
+            status=422,
+            body={
+                "object": "error",
+                "message": {
+                    "detail": [
+                        {
+                            "type": "extra_forbidden",
+                            "loc": ["body", "temperature"],
+                            "msg": "Extra inputs are not permitted",
+                        }
+                    ]
+                },
+                "type": "invalid_request_error",
+                "param": None,
+                "code": None,
+            },
+        ),
+        lacks=("temperature",),
+    ),
+    "a FastAPI server without forms": Dialect(
+        VLLM_SERVER,
+        lambda request: kind_of(request) != "text",
+        Reply(
+            status=422,
+            body={
+                "detail": [
+                    {"type": "extra_forbidden", "loc": ["body", "response_format"], "msg": "no"}
+                ]
+            },
+        ),
+        format="text",
+    ),
+    "a model at Bedrock that takes the newer limit only": Dialect(
+        BEDROCK,
+        lambda request: "max_tokens" in request.body,
+        Reply(
+            status=400,
+            body={"message": "max_tokens is not supported; use max_completion_tokens instead"},
+        ),
+        settings={"max_tokens": 500},
+        lacks=("max_tokens",),
+    ),
+    "OpenRouter finds nobody for a form": Dialect(
+        OPENROUTER,
+        lambda request: kind_of(request) == "json_schema",
+        failed(
+            404,
+            "No endpoints found that support the requested response_format: json_schema",
+            code=404,
+        ),
+        format="json_object",
+    ),
     "OpenAI's reasoning models take no temperature": Dialect(
         OPENAI_REASONING,
         lambda request: "temperature" in request.body,
