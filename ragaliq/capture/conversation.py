@@ -101,14 +101,18 @@ class Conversations:
         self._size = 0
         self._fetched: set[str] = set()  # those with texts that were fetched, which stay out
 
+    def turns(self, name: str) -> Sequence[Turn]:
+        """What is remembered of a conversation."""
+        return self._turns.get(name, ())
+
     def joined(self, case: RAGTestCase, name: str, *, fills: bool = True) -> RAGTestCase:
         """A case with what is known of its conversation; its own turn is remembered for the next.
 
         Args:
             case: The case. The answers in its history get the chunks that they were made from.
             name: What the conversation is called.
-            fills: Whether a case without a history gets the turns that are remembered, because its
-                model was shown none of them.
+            fills: Whether a case without a history gets the turns that are remembered: of a run,
+                `RunLog` takes those that its models were shown.
         """
         known = self._turns.pop(name, [])
         self._size -= sum(turn.size for turn in known)

@@ -39,8 +39,6 @@ from ragaliq.core.test_case import Turn
 
 # Share of a retrieved document that repeats models if it is theirs.
 _REPEATED = 0.8
-# Words that a prompt without numbers has at least if it is kept though it may be instructions.
-_LEAST_PROMPT = 12
 # Words that a text of the application has at least if it makes a prompt more than instructions.
 _LEAST_MATERIAL = 5
 # Words of the beginning, or of a sentence, of a passage that was cut.
@@ -98,7 +96,8 @@ def context_in_prompts(
     answer: str,
     *,
     queries: Iterable[str] = (),
-    conversation: Sequence[tuple[str, str]] = (),
+    earlier: Sequence[Turn] = (),
+    transcripts: Iterable[str] = (),
     texts: Iterable[str] = (),
     is_conversation: bool = False,
 ) -> FoundContext | None:
@@ -110,32 +109,35 @@ def context_in_prompts(
         question: The user's question.
         answer: The answer.
         queries: What retrievers were asked.
-        conversation: What was said before the question, each with its role; the role is empty for
-            the text of a whole conversation.
+        earlier: The conversation before the question, as the application keeps it.
+        transcripts: Whole conversations as texts.
         texts: Texts of the application that were given to steps, or returned by them.
         is_conversation: Whether messages before the question are earlier turns, not examples.
 
     Returns:
-        None where that is not known: no call gave the answer, or its prompt is not to be seen. The
-        history is what stands in the answering prompt before the question.
+        None where that is not known: no call gave the answer, or its prompt is not to be seen.
     """
     asked = frozenset(map(normalize, queries))
     behind = calls_behind(calls, answer, asked)
     if not any(message.text.strip() for call in behind for message in call.messages):
         return None
     before = messages_before(behind[0].messages, question, is_prompt=True)
-    history = turns_of_messages(before)
-    if is_conversation:
-        conversation = [*conversation, *((turn.role, turn.text) for turn in history)]
+    is_conversation = is_conversation or any(message.role == "tool" for message in before)
+    in_prompt = turns_of_messages(before) if is_conversation or earlier else []
     search = _Search(
         calls,
         candidates,
         question=question,
         queries=asked,
-        conversation=conversation,
+        conversation=[
+            *((turn.role, turn.text) for turn in (*earlier, *in_prompt)),
+            *(("", text) for text in transcripts),
+        ],
     )
     search.read(sorted(behind, key=lambda call: call.began))
-    return search.found(history, texts)
+    # Turns that no model was shown count for nothing; the prompt also holds what tools said.
+    shown = [turn for turn in earlier if search.is_shown(turn.text)]
+    return search.found(in_prompt if len(in_prompt) >= len(shown) else shown, texts)
 
 
 class _Document(NamedTuple):
@@ -262,6 +264,11 @@ class _Search:
 
     # What was shown
 
+    def is_shown(self, text: str) -> bool:
+        """Whether a model of the run was shown this."""
+        words = f" {self._normalize(text)} "
+        return any(words in f" {self._normalize(each)} " for each in self._first_shown)
+
     def read(self, calls: Sequence[Call]) -> None:
         """Read the prompts that led to the answer, the earliest first."""
         seen: set[str] = set()
@@ -296,10 +303,10 @@ class _Search:
         for said in self._models.mark(text, at, is_found=shown.is_tools):
             self._saw_reply = True
             self._cut.setdefault(said)
-        if is_telling(self._question) or self._question == text.words:
-            for place in text.places(self._question):
-                if text.is_free(place):
-                    text.mark(place, Owner.QUESTION)
+        is_sure = is_telling(self._question)
+        for place in text.places(self._question):
+            if text.is_free(place) and (is_sure or text.stands_alone(place)):
+                text.mark(place, Owner.QUESTION)
 
     def _note(self, words: str, shown: _Shown, place: slice) -> None:
         """Note where a document is shown, without what models had said in it."""
@@ -389,9 +396,6 @@ class _Search:
             missing = "nothing_retrieved"
             if self._documents or self._saw_reply:
                 missing = "not_in_prompt" if self._documents else "only_replies"
-            is_short = len(prompt.split()) < _LEAST_PROMPT and not any(map(str.isdigit, prompt))
-            if missing == "nothing_retrieved" and is_short and not material:
-                prompt = ""
         return FoundContext(passages, "prompt", missing, history, prompt, left_out, cut)
 
     def _take_tools(self, shown: _Shown) -> bool:

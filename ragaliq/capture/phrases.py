@@ -73,9 +73,8 @@ def is_telling(words: str) -> bool:
 
 
 def says_something(text: str) -> bool:
-    """Whether a text says more than where it is from: a number, or three words."""
-    said = normalize(_LABEL.sub(" ", text)).split()
-    return len(said) >= 3 or any(map(str.isdigit, "".join(said)))
+    """Whether a text says more than where it is from."""
+    return bool(normalize(_LABEL.sub(" ", text)))
 
 
 def readable(text: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from ragaliq.capture.texts import Found, Message
+from ragaliq.capture.texts import ASKS, Found, Message
 from ragaliq.core.passages import Passage
 
 _MOST_SEARCHES = 8
@@ -18,7 +18,6 @@ _LABELLED = re.compile(
     r"\s*(?:(?:user |customer )?(?:question|query|frage|pregunta|domanda)|user|human)\s*[:：]",
     re.IGNORECASE,
 )
-_ASKS = ("?", "？", "؟")
 
 
 @dataclass(eq=False)
@@ -68,6 +67,6 @@ def question_shown(messages: Sequence[Message], searches: Sequence[Search]) -> F
         if (label := _LABELLED.match(line)) and line[label.end() :].strip():
             return Found(line[label.end() :].strip(), "prompt")
     for line in reversed(lines):
-        if line.rstrip().endswith(_ASKS):
+        if line.rstrip().endswith(ASKS):
             return Found(line.strip(), "prompt")
     return None

@@ -101,6 +101,7 @@ class RunLog:
         metadata: What the application says about the run: tenant, user, ...
         conversation: What tells its conversation from others, where the application gives it no
             name.
+        remembered: Earlier turns of the conversation, of which those count that a model was shown.
         had_errors: Whether something failed that a retry, a fallback or a model made up for.
         has_fetched_texts: Whether texts of documents were fetched that the run only named.
     """
@@ -117,6 +118,7 @@ class RunLog:
     tags: Sequence[str] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
     conversation: str = ""
+    remembered: Sequence[Turn] = ()
     had_errors: bool = False
     has_fetched_texts: bool = False
     _citations: list[Citation] | None = None
@@ -201,16 +203,29 @@ class RunLog:
         if passages:
             self._events.append(Provided(step, passages))
 
-    def quoted_later(self, text: str) -> bool:
-        """Whether a model was shown this reply of another one."""
-        for event in reversed(self._events):
-            if isinstance(event, Replied) and event.text == text:
-                return False
-            if isinstance(event, ModelCalled) and any(
-                text in each for message in event.messages for each in message.texts
-            ):
-                return True
-        return False
+    def final_replies(self, replies: Mapping[Any, str]) -> Mapping[Any, str] | None:
+        """The replies a person reads, of several in an output: all but those others are made of.
+
+        None where a model was shown one and wrote no other form of it, such as a grade or a
+        critique: then nobody knows which one counts.
+        """
+        prompts: dict[str, str] = {}
+        asked: dict[Step, str] = {}
+        for event in self._events:
+            if isinstance(event, ModelCalled):
+                asked[event.step] = "\n".join(message.text for message in event.messages)
+            elif isinstance(event, Replied):
+                prompts[event.text] = asked.get(event.step, "")
+        parts = {
+            key: [each for each in replies.values() if each != text and each in prompts[text]]
+            for key, text in replies.items()
+        }
+        used = {part for held in parts.values() for part in held}
+        final = {key: text for key, text in replies.items() if text not in used}
+        for key, text in final.items():
+            if len(parts[key]) == 1 and not _share_words(parts[key][0], text):
+                return None
+        return final
 
     def named(self, passages: Passages) -> None:
         """The run's own output names these as its sources; empty where it says there were none."""
@@ -370,6 +385,7 @@ class RunLog:
             "tags": [*self.tags],
             "metadata": json_safe(self.metadata) if self.metadata else {},
             "conversation": [write_message(message) for message in messages],
+            "remembered": [turn.model_dump(mode="json") for turn in self.remembered],
             "has_fetched_texts": self.has_fetched_texts,
             "events": [write_event(event, steps) for event in list(self._events)],
         }
@@ -391,6 +407,7 @@ class RunLog:
         log.has_fetched_texts = data["has_fetched_texts"]
         if data["passages"] is not None:
             log.passages = read_passages(data["passages"])
+        log.remembered = [Turn.model_validate(each) for each in data["remembered"]]
         log._citations = [Citation.model_validate(each) for each in data["citations"]]
         if data["conversation"]:
             log._conversation = _AS_WRITTEN, [read_message(each) for each in data["conversation"]]
@@ -404,6 +421,7 @@ class RunLog:
             reader, values = self._conversation
             read = [message for value in values if (message := reader.message(value)) is not None]
             earlier = turns_of_messages(messages_before(read, question))
+        earlier = earlier or self.remembered
         passed = [event for event in events if isinstance(event, TextPassed)]
         seen = context_in_prompts(
             _calls(events, self.parents, normalize(answer)),
@@ -411,14 +429,12 @@ class RunLog:
             question,
             answer,
             queries=[event.query for event in events if isinstance(event, Searched)],
-            conversation=[
-                *((turn.role, turn.text) for turn in earlier),
-                *(("", event.text) for event in passed if event.key in _OF_HISTORY),
-            ],
+            earlier=earlier,
+            transcripts=[event.text for event in passed if event.key in _OF_HISTORY],
             texts=[event.text for event in passed if event.key not in _NO_MATERIAL],
             is_conversation=self.is_conversation,
         )
-        found = seen or FoundContext((), missing="nothing_retrieved")
+        found = seen or FoundContext((), missing="nothing_retrieved", history=earlier)
         if self.passages is not None and (self.replaces or seen is None):
             found = found._replace(passages=self.passages, source="application", missing="")
         elif self.passages:
@@ -444,15 +460,13 @@ class RunLog:
                 passages=_distinct(passages), source=source, missing="" if passages else missing
             )
         provided = [p for event in events if isinstance(event, Provided) for p in event.passages]
-        if provided and not self.replaces:
-            found = found._replace(
-                passages=_distinct([*found.passages, *provided]),
-                source=found.source if found.passages else "reply",
-                missing="",
-            )
-        in_prompt = found.history if earlier or self.is_conversation else ()
-        # The prompt also holds what tools said, but may have been trimmed.
-        return found._replace(history=in_prompt if len(in_prompt) >= len(earlier) else earlier)
+        if not provided or self.replaces:
+            return found
+        return found._replace(
+            passages=_distinct([*found.passages, *provided]),
+            source=found.source if found.passages else "reply",
+            missing="",
+        )
 
     def _by_steps(self, events: Sequence[Event], answer: str) -> tuple[str, Passages]:
         """Where the context comes from by the run's steps, and what it is."""
@@ -503,6 +517,12 @@ class RunLog:
 def to_case(case: RAGTestCase | RunLog) -> RAGTestCase:
     """A case; that of a log is built, see `RunLog.build`."""
     return case.build() if isinstance(case, RunLog) else case
+
+
+def _share_words(text: str, other: str) -> bool:
+    """Whether half the words of the shorter text stand in the other."""
+    some, others = set(normalize(text).split()), set(normalize(other).split())
+    return 2 * len(some & others) >= min(len(some), len(others))
 
 
 def _lists_in(event: Event) -> Iterator[Passages]:

@@ -53,8 +53,6 @@ _ASKING_KEYS = (
     "topic",
     "subject",
     "issue",
-    "text",
-    "content",
 )
 """Keys of what is asked where no key says so, and several texts were given."""
 _SURE_ANSWER_KEYS = tuple(key for key in ANSWER_KEYS if key not in UNSURE_ANSWER_KEYS)
@@ -85,12 +83,14 @@ _TEXT_KEYS = ("page_content", "text", "content")
 _WITH_RAW = {"raw", "parsed", "parsing_error"}
 _HISTORY_KEYS = ("chat_history", "history", "conversation_history")
 _SCORE_KEYS = ("relevance_score", "score")
+# What is to be made of a text: `{"text": ..., "language": "en"}` asks for a translation.
+_MANNER_KEYS = frozenset("language lang tone style format persona instructions feedback".split())
 # Settings of a request that stand beside its question.
-NO_QUESTION_KEYS = frozenset(
-    "chat_history history language lang locale tone style format persona instructions model name "
-    "user user_id session_id thread_id conversation_id tenant tenant_id system system_prompt "
-    "feedback".split()
+NO_QUESTION_KEYS = _MANNER_KEYS | frozenset(
+    "chat_history history locale model name user user_id session_id thread_id conversation_id "
+    "tenant tenant_id system system_prompt".split()
 )
+ASKS = ("?", "？", "؟")
 # Made once: `list | tuple` would be made for each value of each step.
 _LISTS = (list, tuple)
 _MOST_TEXTS_IN = 32  # of a list, or of a record
@@ -367,6 +367,12 @@ class Reader:
         for key in _ASKING_KEYS if len(texts) > 1 else ():
             if key in texts:
                 return Found(texts[key], f"{where}.{key}")
+        if not _MANNER_KEYS.isdisjoint(texts):
+            texts = {
+                key: text
+                for key, text in texts.items()
+                if key not in _MANNER_KEYS and (key not in _TEXT_KEYS or text.endswith(ASKS))
+            }
         # A lone one, or the only one of several words.
         if len(texts) > 1:
             texts = {key: text for key, text in texts.items() if key not in NO_QUESTION_KEYS}

@@ -138,6 +138,9 @@ class TraceReader(CaseReader):
         yield from groups.rest()
 
     def _to_case(self, traced: TracedCase) -> RAGTestCase | None:
+        name = f"{traced.pipeline}\n{traced.session_id}"
+        if traced.log is not None and traced.session_id:
+            traced.log.remembered = self._conversations.turns(name)
         try:
             case = case_of(traced)
         except ValidationError:
@@ -147,8 +150,7 @@ class TraceReader(CaseReader):
         if case is None:
             self.skipped_runs[reason] += 1
         elif traced.session_id:
-            name = f"{traced.pipeline}\n{traced.session_id}"
-            case = self._conversations.joined(case, name)
+            case = self._conversations.joined(case, name, fills=False)
         return case
 
     def _nothing(self) -> str:

@@ -840,18 +840,20 @@ class Monitor:
     async def _case_of(self, run: RunHandle) -> RAGTestCase:
         """The run's case, with what is known of the conversation that it is a part of."""
         case, name = run.case, run.session_id
+        conversations = self.queue.conversations if self._keeps_turns else None
+        is_given = not isinstance(case, RunLog)
         if isinstance(case, RunLog):
             name = name or case.conversation
+            if run.session_id is not None and conversations is not None:
+                case.remembered = conversations.turns(f"{run.pipeline}\n{name}")
             built = None
             if self._process is not None and not case.is_found:
                 built = await self._process.build(case.to_plain())
             case = case.build() if built is None else built
-        if not name or not self._keeps_turns:
+        if not name or conversations is None:
             return case
         # Before limits: what is not judged is a turn of the conversation all the same.
-        return self.queue.conversations.joined(
-            case, f"{run.pipeline}\n{name}", fills=run.session_id is not None
-        )
+        return conversations.joined(case, f"{run.pipeline}\n{name}", fills=is_given)
 
     def _judged(self, run: RunHandle, evaluation: Evaluation) -> None:
         """Count a run that was judged, and say once what keeps runs from being scored."""

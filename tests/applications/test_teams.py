@@ -16,6 +16,7 @@ from langchain_core.messages import (
     ToolMessage,
 )
 from langchain_core.output_parsers import StrOutputParser
+from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnablePassthrough
 from langchain_parts import (
     ANSWER,
@@ -102,9 +103,17 @@ def test_pairs_of_questions_and_answers_are_a_history(watch):
     chain = RunnablePassthrough.assign(context=lambda given: joined(Finding().invoke("x")))
     said = model().invoke(QUESTION).text  # LangChain's own kind of string
     given = {"question": "And parcels?", "chat_history": [(QUESTION, said)]}
-    (chain | PROMPT | model()).invoke(given, watch.config)
+    prompt = ChatPromptTemplate.from_template("{context}\n{chat_history}\n{question}")
+    (chain | prompt | model()).invoke(given, watch.config)
     history = [(turn.role, turn.text) for turn in watch.only.history]
     assert history == [("user", QUESTION), ("assistant", ANSWER)]
+
+
+def test_turns_that_no_model_was_shown_are_no_history(watch):
+    chain = RunnablePassthrough.assign(context=lambda given: joined(Finding().invoke("x")))
+    given = {"question": "And parcels?", "chat_history": [(QUESTION, ANSWER)]}
+    (chain | PROMPT | model()).invoke(given, watch.config)
+    assert watch.only.history == []
 
 
 def test_arrays_among_a_chains_values_lose_no_answer(watch):

@@ -223,7 +223,8 @@ def test_a_part_of_what_a_model_wrote_is_no_evidence_and_one_found_before_is():
         run = Run().ask(user("Plan."), reply=reply, also=also)
         run.log.said("step", note, "notes")
         found = run.ask(user(f"{note} {QUESTION}")).find()
-        assert (found.passages, found.prompt) == ([], "")
+        assert found.passages == []
+        assert note not in found.prompt
     run = Run()
     run.log.said("step", REFUNDS.text, "notes")
     run.ask(prompt(REFUNDS), reply=f"Plan: {REFUNDS.text}").ask(prompt(REFUNDS, CARDS))
@@ -254,11 +255,24 @@ def test_texts_of_the_application_are_evidence_with_the_rest_of_the_prompt():
     assert run.ask(system(web), user(QUESTION)).context() == [Passage(web)]
 
 
-def test_a_prompt_of_which_nothing_is_known_is_kept_where_it_may_say_something():
-    system_prompt = "You answer for the town hall. Room 12 registers dogs."
-    found = Run().ask(system(system_prompt), user(QUESTION)).find()
-    assert (found.prompt, found.missing) == (system_prompt, "nothing_retrieved")
-    assert Run().ask(system("Answer kindly."), user(QUESTION)).find().prompt == ""
+@pytest.mark.parametrize(
+    "text", ["You answer for the town hall. Room 12 registers dogs.", "Porter: Ida", "kort"]
+)
+def test_a_prompt_of_which_nothing_is_known_is_kept_however_short(text):
+    found = Run().ask(system(text), user(QUESTION)).find()
+    assert (found.prompt, found.missing) == (text, "nothing_retrieved")
+
+
+@pytest.mark.parametrize("question", ["Und?", "和第二家呢？"])
+def test_a_short_question_is_no_evidence_on_a_line_of_its_own_or_after_a_label(question):
+    for written in (f"Porter: Ida\n{question}", f"Porter: Ida\nQuestion: {question}"):
+        assert question not in Run().ask(user(written)).find(question=question).prompt
+
+
+def test_tools_messages_of_earlier_turns_make_a_conversation_of_a_prompt():
+    earlier = [user("Is there a pool?"), tool("Hotel Linde: pool"), said("No.")]
+    found = Run().ask(*earlier, user(QUESTION)).find()
+    assert [turn.context_texts for turn in found.history] == [[], ["Hotel Linde: pool"]]
 
 
 def test_neither_the_question_nor_a_whole_prompt_is_context():

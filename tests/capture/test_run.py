@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from ragaliq import Passage
-from ragaliq.capture import RunLog
+from ragaliq.capture import Message, RunLog
 from run_logs import ended_run
 
 THREADS, STEPS = 8, 150
@@ -59,6 +59,36 @@ def test_the_size_of_an_ended_run_is_what_all_its_texts_take(longer):
     short = ended_run("12", ["345", "6"], "78")
     longer = ended_run(*longer)
     assert longer.size - short.size == longer.build().size - short.build().size
+
+
+DRAFT = "Yeast makes gas, which lifts the dough."
+
+
+@pytest.mark.parametrize(
+    ("replies", "final"),
+    [
+        ({"short": ("Why?", "Gas."), "long": ("Why?", DRAFT)}, ["short", "long"]),
+        ({"essay": ("Why?", DRAFT), "better": (f"Mend: {DRAFT}", f"Well: {DRAFT}")}, ["better"]),
+        ({"essay": ("Why?", DRAFT), "grade": (f"Grade: {DRAFT}", "9/10")}, None),
+        (
+            {
+                "pro": ("For?", "It is light."),
+                "con": ("Against?", "It takes long."),
+                "verdict": ("It is light. It takes long.", "Bake it."),
+            },
+            ["verdict"],
+        ),
+    ],
+    ids=["two forms", "a draft", "a grade", "a judge of several"],
+)
+def test_of_several_replies_those_are_the_answer_that_none_other_is_made_of(replies, final):
+    log = RunLog()
+    for key, (prompt, reply) in replies.items():
+        log.asked(key, [Message("user", (prompt,))])
+        log.replied(key, reply)
+    texts = {key: reply for key, (_, reply) in replies.items()}
+    expected = None if final is None else {key: texts[key] for key in final}
+    assert log.final_replies(texts) == expected
 
 
 def test_a_run_of_wrong_types_is_refused_without_quoting_it():

@@ -39,7 +39,6 @@ _OWN_METADATA = ("ls_", "langgraph_", "checkpoint_", "lc_", "__")
 _CONTEXT_KEYS = frozenset(CONTEXT_KEYS)
 _MOST_TEXTS = 100  # of a list of them
 _MOST_KEYS = 64  # of a state
-_LEAST_ANSWER = 3  # words of one of several replies that may be the answer
 _NOT_FETCHED = None, None, ()
 
 
@@ -408,16 +407,6 @@ class LangChainRun:
     def _is_reply(self, value: Any) -> bool:
         return isinstance(value, str) and bool(value.strip()) and self.log.has_reply(value)
 
-    def _last_of(self, replies: Mapping[Any, str]) -> Found | None:
-        """The answer among several replies in a state: those that no later model was shown.
-
-        Of a draft that was let through with a grade it is not known which one a person reads.
-        """
-        last = {key: text for key, text in replies.items() if not self.log.quoted_later(text)}
-        if any(len(text.split()) < _LEAST_ANSWER for text in last.values()):
-            return None
-        return READER.answer_text(last)
-
     def _fresh(self, outputs: Any) -> Any:
         """What the chain returned, without answers that its thread kept from earlier turns.
 
@@ -449,7 +438,7 @@ class LangChainRun:
             echoes = any(isinstance(v, str) and v.strip() == asked for v in values)
             replies = {k: v for k, v in outputs.items() if v != asked and self._is_reply(v)}
             if len(replies) > 1:
-                return self._last_of(replies)
+                return READER.answer_text(self.log.final_replies(replies))
             is_state = is_asked or echoes or READER.context(outputs) is not None
             answers = [found.text for v in values if (found := READER.answer(v)) is not None]
             if is_state and reply not in answers:

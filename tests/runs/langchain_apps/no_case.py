@@ -40,11 +40,6 @@ def lone_search(config):
     finding(HEAT).invoke("boiler temperature")
 
 
-@app("a lone prompt", status="not_rag", attached=True)
-def lone_prompt(config):
-    ChatPromptTemplate.from_template("Hello {name}").invoke({"name": "Ana"})
-
-
 @app("a search, and a model that was shown nothing of it", status="not_rag", attached=True)
 def unrelated(config):
     finding(HEAT).invoke("boiler temperature")

@@ -161,6 +161,8 @@ def verdict(config):
     question="Where do I pay?",
     answer=["Pay at the machine.", "Bezahlen Sie am Automaten."],
     chunks=["Payment is made at the machine by the exit."],
+    # A model wrote one from the other, as it would a grade: nothing tells them apart.
+    status="no_answer",
 )
 def two_languages(config):
     english = (
