@@ -1,4 +1,4 @@
-"""What is measured: one file a metric, on top of the shared claim check."""
+"""The metrics, one file each, on top of the shared claim check."""
 
 from ragaliq.evaluators.case import evaluate_case
 from ragaliq.evaluators.citations import CitationsEvaluator

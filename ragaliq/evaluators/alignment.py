@@ -1,9 +1,9 @@
-"""Finding a claim in the answer it was made from, and a quote in the text it is quoted from.
+"""Alignment of a claim with its answer, and of a quote with the text it is quoted from.
 
-Judges resolve pronouns and reword claims, so that a claim is looked for exactly, then word by word,
-then as the best fuzzy match: a highlight may be rough. Evidence may not: "are not entitled" is 90 %
-like "are entitled". A quote counts only where its words stand in the context one after another,
-whatever the white space, case, punctuation and markup between them.
+Judges resolve pronouns and reword claims, so a claim is searched exactly, then word by word, then
+as the best fuzzy match: a highlight may be rough. Evidence may not: "are not entitled" is 90 %
+similar to "are entitled". A quote counts only if its words occur in the context in sequence,
+ignoring white space, case, punctuation and markup between them.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from ragaliq.core.test_case import ChunkId
 # in the answer.
 _CLAIM_CUTOFF = 75.0
 
-# Characters of what is looked for word by word; nobody quotes more to prove a claim.
+# Most characters of a quote that is searched word by word; nobody quotes more to prove a claim.
 _LONGEST_QUOTE = 20_000
 _MOST_PARTS = 40
 _ELLIPSIS = re.compile(r"\[(?:\.{3}|…)\]|\.{3,}+|…")
 _QUOTATION_MARKS = '"“”«»'
-# What turns a sentence into its opposite where an ellipsis skips it.
+# Words that reverse a sentence's meaning if an ellipsis skips them.
 _DENIALS = frozenset(
     "not no never neither nor none without cannot except unless nicht kein keine keinen nie ohne "
     "außer pas jamais ni sans non nunca ningún sin não nem sem mai senza niet geen nooit nie bez "
@@ -72,15 +72,15 @@ class EvidenceSource:
         self._paused = 0.0
 
     async def find(self, evidence: str, preferred: Sequence[int] = ()) -> tuple[EvidenceSpan, ...]:
-        """Where the parts of a quote stand in the texts.
+        """Find the parts of a quote in the texts.
 
         Args:
-            evidence: A quote; an ellipsis separates parts that may stand apart.
-            preferred: Positions of texts to look in first.
+            evidence: A quote; an ellipsis separates parts that need not be adjacent.
+            preferred: Positions of texts to search first.
 
         Returns:
-            One place for each part when every part was found; otherwise none, because a quote of
-            which a part is made up is not evidence.
+            One place for each part if every part was found; otherwise none, because a quote with an
+            invented part is not evidence.
         """
         if len(evidence) > _LONGEST_QUOTE:
             return ()
@@ -93,14 +93,14 @@ class EvidenceSource:
         spans: list[EvidenceSpan] = []
         before: tuple[int, int] | None = None  # the text in which the last part was found, its end
         for part in parts:
-            # With single words from here and there anything can be said.
+            # Single words from anywhere can be combined into any statement.
             if len(parts) > 1 and len(_words(part)) < 2:
                 return ()
             places = dict.fromkeys([before[0], *order] if before else order)
-            # Most quotes are letter for letter: then no text needs to be read word by word.
+            # Most quotes are exact: then no text needs to be split into words.
             for find, at in product((SearchedText.find_exactly, SearchedText.find_words), places):
                 self._paused = await pause_if_due(self._paused)
-                # After the part before it, where that is in the same text.
+                # In the same text, search only after the previous part.
                 start = before[1] if before and before[0] == at else 0
                 span = find(self._searched[at], part, start)
                 if span is not None:
@@ -116,7 +116,7 @@ class EvidenceSource:
 
 
 def _denies(skipped: str) -> bool:
-    """Whether what an ellipsis skips within a sentence denies it."""
+    """True if an ellipsis skips a negation within a sentence."""
     if _SENTENCE_END.search(skipped):
         return False
     return any(word.text in _DENIALS or word.text.endswith("n't") for word in _words(skipped))
@@ -124,15 +124,15 @@ def _denies(skipped: str) -> bool:
 
 @dataclass(frozen=True)
 class SearchedText:
-    """A text in which quotes are looked for; spans are `(start, end)` in characters."""
+    """Text in which quotes are searched; spans are `(start, end)` in characters."""
 
     text: str
 
     def locate(self, claim: str, *, start: int = 0) -> tuple[int, int] | None:
-        """Where a claim, or what is most like it, stands.
+        """Find a claim, or the passage most similar to it.
 
         Args:
-            claim: What is looked for.
+            claim: The claim.
             start: Preferred start: a match from here on wins over an earlier one.
         """
         claim = claim.strip().strip(_QUOTATION_MARKS)
@@ -156,9 +156,9 @@ class SearchedText:
         return match.dest_start, match.dest_end
 
     def find_exactly(self, quote: str, start: int = 0) -> tuple[int, int] | None:
-        """Where the quote first stands letter for letter, from `start` on; None if nowhere.
+        """First exact occurrence of the quote from `start` on; None if there is none.
 
-        Between white space only: next to anything else its first or last word may be part of one.
+        White space must bound it: otherwise its first or last word may be part of a longer one.
         """
         at = self.text.find(quote, start)
         end = at + len(quote)
@@ -168,7 +168,7 @@ class SearchedText:
         return at, end
 
     def find_words(self, quote: str, start: int = 0) -> tuple[int, int] | None:
-        """Where the quote's words stand one after another, from `start` on; None if nowhere."""
+        """First occurrence of the quote's words in sequence from `start` on, or None."""
         words = _words(quote)
         if not words:
             return None
@@ -179,7 +179,7 @@ class SearchedText:
             return None
         first = bisect_left(offsets, at + 1)
         begin, end = own[first].start, own[first + len(words) - 1].end
-        # Take in what the quote has around its words, such as the point at its end.
+        # Include what surrounds the quote's words, such as the point at its end.
         before, after = quote[: words[0].start], quote[words[-1].end :]
         begin -= len(before) if before and self.text.endswith(before, start, begin) else 0
         end += len(after) if after and self.text.startswith(after, end) else 0
@@ -187,7 +187,7 @@ class SearchedText:
 
     @cached_property
     def _index(self) -> tuple[list[_Word], str, list[int]]:
-        """Its words, the same with blanks between them, where each begins there, and the end."""
+        """Words of the text, the same joined by blanks, each word's start there, and the end."""
         words = _words(self.text)
         offsets = accumulate((len(word.text) + 1 for word in words), initial=1)
         return words, _joined(words), list(offsets)
@@ -203,8 +203,8 @@ class _Word(NamedTuple):
     end: int
 
 
-# Numbers with their sign, unless that is a hyphen; words with their apostrophes; characters of
-# languages that put no blanks between words one by one; signs that say something.
+# Numbers with their sign, unless it is a hyphen; words with their apostrophes; single characters of
+# scripts written without blanks; meaningful signs.
 _WORD = re.compile(
     r"(?:(?<![\w.,:)])[-−])?\d+(?:[.,:]\d+)*+"
     r"|[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
@@ -216,7 +216,7 @@ _ALIKE = str.maketrans("’−", "'-")
 
 
 def _words(text: str) -> list[_Word]:
-    """The words of a text, lower-cased, without punctuation, white space and markup."""
+    """Split a text into lower-case words without punctuation, white space and markup."""
     return [
         _Word(match.group().casefold().translate(_ALIKE), match.start(), match.end())
         for match in _WORD.finditer(text)
@@ -231,5 +231,5 @@ def _lowered(text: str) -> str:
     lower = text.lower()
     if len(lower) == len(text):
         return lower
-    # Lower-casing can change the length of a text (İ becomes two characters): offsets would lie.
+    # Lower-casing can change the length of a text (İ becomes two characters), which shifts offsets.
     return "".join(low if len(low := char.lower()) == 1 else char for char in text)

@@ -1,4 +1,4 @@
-"""All metrics of one case at once: claim checks are shared, failures stay with their metric."""
+"""Evaluation of one case with all metrics: they share claim checks but not failures."""
 
 from __future__ import annotations
 
@@ -44,23 +44,23 @@ async def evaluate_case(
     *,
     deadline: float | None = None,
 ) -> dict[str, EvaluationResult]:
-    """Evaluate one case with several evaluators.
+    """Evaluate one case with several metrics.
 
-    Claim-based evaluators with the same policy and strategy share one claim check, whose cost is
-    reported on the first of them only, so that adding up results gives what was really spent.
+    Claim-based metrics with the same policy and strategy share one claim check, whose cost is
+    reported on the first of them only, so that the sum of all results is the true cost.
 
     Args:
         case: Question, context and answer.
-        evaluators: With distinct names.
-        judge: Who decides.
-        deadline: Seconds each metric may take; None for no limit.
+        evaluators: Metrics with distinct names.
+        judge: The judge.
+        deadline: Most seconds for each metric; None for no limit.
 
     Returns:
-        A result for every evaluator, by name and in order. An evaluator that failed gives a result
-        whose status says so, whatever its policy: other metrics are never lost.
+        A result for every metric, by name and in order. A failed metric has a result with a status
+        of failure, whatever its policy: the other metrics are never lost.
 
     Raises:
-        ConfigurationError: It would fail every case alike.
+        ConfigurationError: A setting would fail every case.
     """
     checks: _Checks = {}
     try:
@@ -83,18 +83,18 @@ async def _measured(
     checks: _Checks,
     deadline: float | None,
 ) -> EvaluationResult:
-    """One metric's result, also where it failed or took too long."""
+    """Result of one metric, also if it failed or took too long."""
     started, pays = time.perf_counter(), True
     with suppress(), spending() as spent:
         try:
             async with asyncio.timeout(deadline) as limit:
-                # A subclass that measures in its own way is not to be bypassed.
+                # Do not bypass a subclass that overrides `measure`.
                 if (
                     isinstance(evaluator, ClaimEvaluator)
                     and type(evaluator).measure is ClaimEvaluator.measure
                 ):
                     check, pays = _check_of(evaluator, case, judge, checks)
-                    # One metric's deadline must not cancel what another still waits for.
+                    # One metric's deadline must not cancel a check that another metric waits for.
                     found = await asyncio.shield(check)
                     found = found if pays else replace(found, usage=JudgeUsage())
                     result = evaluator.grade(found, judge)
@@ -125,8 +125,8 @@ async def _measured(
         except (Exception, asyncio.CancelledError) as error:
             if is_being_cancelled():
                 raise
-            # A judge of the user's own may raise anything. The message may quote the answer: only
-            # the type is passed on, and where it was raised is logged.
+            # A user's judge may raise anything. The message may quote the answer: only the type is
+            # passed on, and the line that raised it is logged.
             error_type = type(error).__name__
             what = f"{evaluator.name}: the judge {identity_of(judge).name} raised"
             _LOG_ONCE.failure(what, error, in_application=True)
@@ -139,13 +139,13 @@ async def _measured(
 def _check_of(
     evaluator: ClaimEvaluator, case: RAGTestCase, judge: LLMJudge, checks: _Checks
 ) -> tuple[asyncio.Task[ClaimCheck], bool]:
-    """The claim check of a metric, and whether the metric pays: the first one starts the check."""
+    """Claim check of a metric, and whether the metric pays: the first one starts the check."""
     key = policy, strategy = evaluator.policy, evaluator.strategy
     if key in checks:
         return checks[key], False
     task = asyncio.create_task(check_claims(case, judge, policy=policy, strategy=strategy))
-    # After a deadline nobody asks what became of a check, and asyncio would log what it raised, the
-    # application's text included.
+    # After a deadline nobody awaits the check, and asyncio would log its exception, including the
+    # application's text.
     task.add_done_callback(lambda done: done.cancelled() or done.exception())
     checks[key] = task
     return task, True

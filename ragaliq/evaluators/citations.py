@@ -1,8 +1,8 @@
-"""Whether an answer's citations name the chunks that support its claims.
+"""Citations metric: do the answer's citations name the chunks that support its claims?
 
-Read from the answer's text: `[1]`, `[1, 2]`, `[1-3]`, `[^1]` with or without its note, and
-`(source: refunds.md)`; LlamaIndex's citation nodes, which begin with "Source 1:"; and from the
-case, what a model's own citation blocks say (`RAGTestCase.citations`).
+Citations are read from the answer's text: `[1]`, `[1, 2]`, `[1-3]`, `[^1]` with or without its
+note, and `(source: refunds.md)`; from LlamaIndex's citation nodes, which begin with "Source 1:";
+and from the model's own citation blocks (`RAGTestCase.citations`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SLACK = 3
 
 
 class _Marker(NamedTuple):
-    """Citations in the answer: where they stand, and the chunks they name; None for an unknown."""
+    """Adjacent citations in the answer: their place and their chunks; None for an unknown one."""
 
     start: int
     end: int
@@ -45,7 +45,7 @@ class _Marker(NamedTuple):
 
 
 class _Chunks:
-    """The chunks of a case by what citations call them."""
+    """Index of a case's chunks by number, name and quote, as citations refer to them."""
 
     def __init__(self, case: RAGTestCase) -> None:
         self._case = case
@@ -71,7 +71,7 @@ class _Chunks:
         self._own = own
 
     def numbered(self, number: int) -> ChunkId | None:
-        """The chunk that a number names: a citation node, a chunk's own id, else its place."""
+        """Chunk with this number: a citation node, a chunk's own id, else its position."""
         if number in self._nodes:
             return self._nodes[number]
         if str(number) in self._own:
@@ -80,7 +80,7 @@ class _Chunks:
         return ids[number - 1] if 1 <= number <= len(ids) and not self._nodes else None
 
     def by_name(self, name: str) -> ChunkId | None:
-        """The chunk that a name names: by its id, or by what its metadata call its document."""
+        """Chunk with this name: its id, or its document's name in the metadata."""
         for each in (name, _PAGE.sub("", name)):
             plain = _folded(each)
             found = self._own.get(each.strip().casefold(), self._named.get(plain))
@@ -90,7 +90,7 @@ class _Chunks:
         return self.numbered(int(number[1])) if number else None
 
     def quoted(self, citation: Citation) -> ChunkId | None:
-        """The chunk that a model's citation block names: by its quote, its title, its place."""
+        """Chunk of a model's citation block: by its quote, its title or its position."""
         if citation.quote.strip():
             for chunk_id, text in self._texts.items():
                 if citation.quote.strip() in text or SearchedText(text).find_words(citation.quote):
@@ -102,12 +102,12 @@ class _Chunks:
         return found
 
     def holds(self, chunk_id: ChunkId | None, quote: str) -> bool:
-        """Whether a quote stands in a chunk."""
+        """Check whether a quote occurs in a chunk."""
         text = self._texts.get(chunk_id) if chunk_id is not None else None
         return bool(text and quote.strip() and SearchedText(text).find_words(quote))
 
     def text(self, chunk_id: ChunkId, start: int, end: int) -> str:
-        """A range of a chunk; empty for what is no chunk of this turn."""
+        """Range of a chunk's text; empty for an id outside this turn's context."""
         return self._texts.get(chunk_id, "")[start:end]
 
 
@@ -117,13 +117,13 @@ def _folded(name: str) -> str:
 
 @register_evaluator("citations")
 class CitationsEvaluator(ClaimEvaluator):
-    """Whether the answer's citations name the chunks that support its claims.
+    """Agreement of the answer's citations with the chunks that support its claims.
 
     Precision and recall as in ALCE (Gao et al. 2023, arXiv:2305.14627), over claims: `recall` is
     the share of claims that the chunks cited for them support; `precision` the share of citations
-    that help to support such a claim. `score` is their harmonic mean. Which chunks support a claim
-    is taken from the claim check, which is shared with faithfulness: the metric costs nothing more.
-    A claim that rests on what the user said needs no citation.
+    that help to support such a claim. `score` is their harmonic mean. The supporting chunks come
+    from the claim check, which is shared with faithfulness: the metric costs nothing more. A claim
+    that rests on a user's statement needs no citation.
 
     `raw_response`: `claims` (a list of `{claim, verdict, citation, cited_chunk_ids,
     supporting_chunk_ids}`), `recall`, `precision`, `total_claims`, `total_citations`,
@@ -138,7 +138,7 @@ class CitationsEvaluator(ClaimEvaluator):
     scores_answers_without_claims = False
 
     def score(self, check: ClaimCheck) -> Measured:
-        """The harmonic mean of precision and recall."""
+        """Harmonic mean of precision and recall."""
         chunks = _Chunks(check.case)
         claims = [claim for claim in check.decided if claim.support_source != "user"]
         rows: list[dict[str, Any]] = []
@@ -190,7 +190,7 @@ _WORTHS = ("supported", "misattributed", "unsupported", "uncited")
 def _helpful(
     claim: ClaimDetail, cited: Sequence[ChunkId | None], chunks: _Chunks
 ) -> list[ChunkId | None]:
-    """The citations of a claim that help to support it; none where they do not suffice."""
+    """Citations of a claim that help to support it; none if they do not suffice."""
     if claim.verdict != "SUPPORTED":
         return []
     parts = [(span.chunk_id, chunks.text(*span)) for span in claim.evidence_spans]
@@ -199,7 +199,7 @@ def _helpful(
     def supports(chunk_id: ChunkId | None) -> bool:
         return chunk_id in resting or any(chunks.holds(chunk_id, quote) for _, quote in parts)
 
-    # Evidence in several chunks needs all of them to be cited, or others that say the same.
+    # Evidence from several chunks requires citations of all of them, or of equivalent chunks.
     if len({chunk_id for chunk_id, _ in parts}) > 1:
         for chunk_id, quote in parts:
             if chunk_id not in cited and not any(chunks.holds(each, quote) for each in cited):
@@ -210,10 +210,10 @@ def _helpful(
 def _cited(
     case: RAGTestCase, chunks: _Chunks, claims: Sequence[ClaimDetail]
 ) -> list[list[ChunkId | None]]:
-    """The chunks cited for each claim.
+    """Chunks cited for each claim.
 
-    A citation speaks for what stands before it in its sentence, back to the citation before; where
-    that is nothing, for what follows it.
+    A citation covers the text before it in its sentence, back to the previous citation; if there is
+    none, the text after it.
     """
     answer = case.response
     found: list[dict[ChunkId | None, None]] = [{} for _ in claims]
@@ -228,7 +228,7 @@ def _cited(
     def cite(start: int, end: int, cited: Sequence[ChunkId | None]) -> bool:
         first = bisect_left(order, start - longest, key=lambda i: places[i][0])
         last = bisect_left(order, end, key=lambda i: places[i][0])
-        # An approximate place may begin or end a few characters off.
+        # An approximate place may be a few characters off.
         spoken = [
             i
             for i in order[first:last]
@@ -251,12 +251,12 @@ def _cited(
 
 
 def _markers(answer: str, chunks: _Chunks) -> list[_Marker]:
-    """The citations in an answer's text; those side by side are one."""
+    """Citations in an answer's text; adjacent ones are one."""
     notes: dict[int, ChunkId | None] = {}
     aside: list[tuple[int, int]] = []
     for note in _NOTE.finditer(answer):
         chunk_id = chunks.by_name(note[3])
-        # Without a colon it may be a sentence that begins with its citation.
+        # Without a colon this may be a sentence that begins with its citation.
         if chunk_id is not None or note[2]:
             number = int(note[1])
             notes[number] = chunks.numbered(number) if chunk_id is None else chunk_id
@@ -280,20 +280,20 @@ def _markers(answer: str, chunks: _Chunks) -> list[_Marker]:
 
 
 def _inside(markers: Sequence[_Marker], start: int, end: int) -> Sequence[_Marker]:
-    """Of markers in order, those that begin in a range."""
+    """Markers that begin in a range; the markers are in order."""
     first = bisect_left(markers, start, key=lambda marker: marker.start)
     return markers[first : bisect_left(markers, end, key=lambda marker: marker.start)]
 
 
 def _numbers(written: str) -> Iterator[int]:
-    """The numbers in `1`, `1, 2`, `1-3`."""
+    """Numbers in `1`, `1, 2`, `1-3`."""
     for part in re.split(r"\s?[,;]\s?", written):
         first, *last = (int(number) for number in re.findall(r"\d+", part))
         yield from range(first, min(max([first, *last]), first + _MOST_IN_RANGE) + 1)
 
 
 def _sentences(answer: str, markers: Sequence[_Marker]) -> list[tuple[int, int]]:
-    """The answer's sentences; one that only cites belongs to the sentence before."""
+    """Sentences of the answer; one that only cites belongs to the sentence before."""
     sentences: list[tuple[int, int]] = []
     for start, end in split_sentences(answer):
         said = answer[start:end]
@@ -309,7 +309,7 @@ def _sentences(answer: str, markers: Sequence[_Marker]) -> list[tuple[int, int]]
 def _likest(
     sentences: Sequence[tuple[int, int]], said: Sequence[set[str]], claim: str
 ) -> tuple[int, int]:
-    """The sentence with most of a claim's words, where the claim has no place in the answer."""
+    """Sentence with the most words of a claim that has no place in the answer."""
     words = set(_folded(claim).split())
     shared = [len(words & each) for each in said]
     return sentences[shared.index(max(shared))] if any(shared) else (0, 0)

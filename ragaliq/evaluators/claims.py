@@ -1,8 +1,8 @@
-"""The claim check that faithfulness, hallucination and the metrics of chunks share.
+"""Claim check that faithfulness, hallucination and the metrics of chunks share.
 
-An answer is taken apart into claims and each claim is decided from the context. Three strategies
-cost differently: `batched` two calls, `per_claim` one and one for each claim, `single_pass` one.
-All end in the same `ClaimCheck`.
+An answer is split into claims and each claim is decided from the context. Three strategies cost
+differently: `batched` two calls, `per_claim` one and one for each claim, `single_pass` one. All
+return a `ClaimCheck`.
 """
 
 from __future__ import annotations
@@ -64,16 +64,16 @@ Verdicts: TypeAlias = dict[int, ClaimVerdict]
 
 @dataclass(frozen=True, kw_only=True)
 class ClaimCheck:
-    """The claims of one answer with their verdicts.
+    """Claims of one answer with their verdicts.
 
     Attributes:
-        case: Whose answer it is.
-        status: `scored`, `partial`, or why there is nothing to score.
-        claims: In the answer's order; a claim without a verdict stayed undecided.
-        usage: What the check cost.
-        context_parts: In how many parts the context was judged, because it was too long for one.
-        coverage: Share of what the answer asserts that its claims cover, 0 to 1.
-        skipped: The parts of the answer that are no claims.
+        case: The case.
+        status: `scored`, `partial`, or the reason why there is nothing to score.
+        claims: Claims in the answer's order; one without a verdict stayed undecided.
+        usage: Usage of the check.
+        context_parts: Number of parts that the context was split into because of its length.
+        coverage: Share of the answer's assertions that its claims cover, 0 to 1.
+        skipped: The parts of the answer that make no claim.
     """
 
     case: RAGTestCase
@@ -86,15 +86,15 @@ class ClaimCheck:
 
     @property
     def decided(self) -> list[ClaimDetail]:
-        """The claims that have a verdict; the denominator of every claim-based score."""
+        """Claims with a verdict; the denominator of every claim-based score."""
         return [claim for claim in self.claims if claim.verdict is not None]
 
 
 def has_chunks(case: RAGTestCase, policy: ScoringPolicy) -> bool:
-    """Whether a case has any chunks, its own or an earlier turn's.
+    """Check whether a case has any chunks, its own or an earlier turn's.
 
     Raises:
-        DatasetError: It has none, and the policy calls that an error.
+        DatasetError: It has none, and the policy treats that as an error.
     """
     earlier = (text for _, turn in turns_of(case, policy) for text in turn.context_texts)
     if case.has_context or any(text.strip() for text in earlier):
@@ -131,13 +131,13 @@ async def check_claims(
 
     Args:
         case: Question, context and answer.
-        judge: Who decides.
-        policy: What to do without context and with missing verdicts.
-        strategy: How to ask; by default `batched` where the judge can, else `per_claim`.
+        judge: The judge.
+        policy: Rules for an empty context and missing verdicts.
+        strategy: Strategy; by default `batched` if the judge supports it, else `per_claim`.
 
     Raises:
         JudgeError: The judge failed.
-        DatasetError: The case has no context and the policy calls that an error.
+        DatasetError: The case has no context and the policy treats that as an error.
     """
     with_chunks = has_chunks(case, policy)
     with_context = with_chunks or prompt_source(case, policy) is not None
@@ -153,7 +153,7 @@ async def check_claims(
     answer = split_text(asked, limit_of(judge.max_answer_chars)) if asked else []
     fits = len(verifier.parts) == len(answer) == 1
     question = question_of(case, judge, policy) if case.history else case.query
-    # Where the policy has an empty context judged, it is given to the judge like any other.
+    # If the policy has an empty context judged, the judge gets it like any other.
     undecidable = not case.has_context and (
         with_context or policy.empty_context == "not_enough_info"
     )
@@ -171,7 +171,7 @@ async def check_claims(
                     extracted = await paid(batching.extract_statements(question, part))
                 else:
                     extracted = await paid(judge.extract_claims(part))
-                # No context says "(source: refunds.md)" of itself.
+                # A context does not contain its own "(source: refunds.md)".
                 said = (_CITED.sub(uncited, each) for each in extracted.claims)
                 claims += [claim for claim in said if claim.strip()]
             if undecidable:
@@ -191,7 +191,7 @@ async def check_claims(
     status = Status.SCORED if len(verdicts) == len(claims) else Status.PARTIAL
     is_supported = any(claim.verdict == "SUPPORTED" for claim in details)
     if not (with_chunks or is_supported) and policy.empty_context == "skip":
-        # Where nothing is known but a prompt, and it supports nothing, it is instructions alone.
+        # If only a prompt is known and it supports nothing, it holds instructions alone.
         status = Status.NO_CONTEXT if case.sources.no_context else status
     return ClaimCheck(
         case=case,
@@ -205,7 +205,7 @@ async def check_claims(
 
 
 def _drop_citations(case: RAGTestCase) -> Callable[[re.Match[str]], str]:
-    """What replaces a citation by name: nothing, where it names a document and says no more."""
+    """Make the function that removes citations which name a known document and say no more."""
     names = {str(each).casefold() for each in case.chunk_ids}
     for chunk in case.context:
         metadata = chunk.metadata if isinstance(chunk, ContextChunk) else {}
@@ -230,8 +230,8 @@ async def _decide_elsewhere(
     Args:
         case: The case.
         claims: Its claims.
-        verdicts: Verdicts by this turn's chunks; takes in what is found.
-        verifier: Decided those.
+        verdicts: Verdicts from this turn's chunks; updated with what is found.
+        verifier: The verifier that gave those.
 
     Returns:
         The source of evidence of each claim decided here, by the claim's position.
@@ -245,7 +245,7 @@ async def _decide_elsewhere(
 async def _decide_from_prompt(
     case: RAGTestCase, claims: Sequence[str], verdicts: Verdicts, verifier: Verifier
 ) -> dict[int, EvidenceSource]:
-    # What the chunks contradict may be right by the rest of the prompt: it is asked about as well.
+    # The rest of the prompt may support what the chunks contradict: ask about those claims too.
     source = prompt_source(case, verifier.policy)
     unsettled = {i: claims[i] for i, each in verdicts.items() if each.verdict != "SUPPORTED"}
     if source is None or not unsettled:
@@ -277,7 +277,7 @@ async def _decide_from_history(
             is_echo = position in echoes and echoes[position].verdict == "SUPPORTED"
             if verdict.verdict == "NOT_ENOUGH_INFO" or is_echo:
                 unsettled.append(position)
-            # Against what a user says an answer may well be right: that only counts in its favour.
+            # An answer may rightly contradict a user, so a user's statements only count as support.
             elif verdict.verdict == "SUPPORTED" or source.kind != "user":
                 verdicts[position] = verdict
                 found[position] = source
@@ -299,14 +299,14 @@ class Verifier:
     """Decides claims from one source of evidence.
 
     Args:
-        judge: Who decides.
+        judge: The judge.
         source: The context.
-        policy: What to do about missing verdicts.
-        batched: Ask about many claims in one call, where the judge is a `BatchingJudge`.
+        policy: Rules for missing verdicts.
+        batched: Ask about many claims in one call, if the judge is a `BatchingJudge`.
 
     Attributes:
         policy: See above.
-        parts: The parts in which the context is judged.
+        parts: The parts that the context is split into.
     """
 
     def __init__(
@@ -332,8 +332,8 @@ class Verifier:
         claim that some part left undecided is decided only if another part supports it.
 
         Args:
-            claims: What is asked about.
-            holds_to_quotes: Whether claims decided by an invented quote are asked about again.
+            claims: The claims by position.
+            holds_to_quotes: Whether to ask again about claims decided by an invented quote.
 
         Raises:
             JudgeError: The judge failed, or left claims undecided and the policy forbids it.
@@ -355,7 +355,7 @@ class Verifier:
                     verdicts[claim] = found[0].model_copy(update=update)
             if not verdicts:
                 raise _undecided(len(claims), len(claims))
-        # Plain judges give remarks as evidence rather than quotes: nothing to hold them to.
+        # Judges without batching give remarks, not quotes, as evidence: nothing to check.
         if holds_to_quotes and self._batching:
             return await self.look_again(claims, verdicts)
         return verdicts
@@ -374,9 +374,9 @@ class Verifier:
         settled = dict(verdicts)
         for position in doubtful:
             verdict = second.get(position, verdicts[position])
-            # A claim that is now decided by no quote at all is as unfounded as before.
+            # A claim that now has no quote at all is as unfounded as before.
             if not await self._is_founded(verdict):
-                # What was a probability is none after this.
+                # The halved confidence is not a calibrated probability any more.
                 halved = {"confidence": verdict.confidence * _DOUBT, "calibration": UNCALIBRATED}
                 verdict = verdict.model_copy(update=halved)
             settled[position] = verdict
@@ -413,7 +413,7 @@ class Verifier:
                 break
         if missing and (not verdicts or not self._tolerates_missing):
             raise _undecided(len(missing), len(claims))
-        # Chunk ids that count in the whole context instead of in a part of it.
+        # Convert chunk positions in the part to positions in the whole context.
         positions = part.positions
         for claim, verdict in verdicts.items():
             given = verdict.supporting_chunk_ids
@@ -427,7 +427,7 @@ class Verifier:
             try:
                 return await paid(self._judge.verify_claim(claim, list(part.texts)))
             except JudgeResponseError:
-                # One malformed reply is one missing verdict where the policy can live with it.
+                # If the policy tolerates it, one malformed reply is one missing verdict.
                 if self._tolerates_missing:
                     return None
                 raise
@@ -447,14 +447,14 @@ async def claim_details(
     sources: Mapping[int, EvidenceSource],
     judge: LLMJudge,
 ) -> tuple[ClaimDetail, ...]:
-    """Describe each claim: its verdict, and where it and its evidence stand.
+    """Describe each claim: its verdict, its place and the places of its evidence.
 
     Args:
         response: The answer.
         claims: Its claims.
-        verdicts: On the claims.
-        sources: What each was decided from, by the claim's position.
-        judge: Who decided.
+        verdicts: Verdicts by the claim's position.
+        sources: Sources of evidence by the claim's position.
+        judge: The judge that decided.
     """
     name, answer = identity_of(judge).name, SearchedText(response)
     details, cursor, paused = [], 0, 0.0
@@ -500,10 +500,10 @@ _ADDRESS = re.compile(r"https?://\S+|www\.\S+")
 
 
 def _coverage(answer: str, claims: Sequence[ClaimDetail], skipped: Sequence[SkippedPart]) -> float:
-    """Share of the letters and digits with which an answer asserts something that its claims cover.
+    """Share of the answer's assertions, in letters and digits, that its claims cover.
 
-    Addresses, and what is skipped and says nothing, assert nothing. A claim in other words than the
-    answer's has no place in it; its own length counts for it.
+    Addresses and skipped parts assert nothing. A reworded claim has no place in the answer; its own
+    length counts instead.
     """
     spans = [match.span() for match in _ADDRESS.finditer(answer)]
     spans += [(part.start, part.end) for part in skipped if part.kind in SAYS_NOTHING]
@@ -525,7 +525,7 @@ def _coverage(answer: str, claims: Sequence[ClaimDetail], skipped: Sequence[Skip
 
 # --- Parts of what is too long for one question -----------------------------------------------
 
-# Where a text may be cut, best first: between paragraphs, lines, sentences, words.
+# Boundaries to cut a text at, best first: between paragraphs, lines, sentences, words.
 _BOUNDARIES = (
     re.compile(r"\n\s*\n"),
     re.compile(r"\n"),
@@ -536,10 +536,10 @@ _LEAST_FILLED = 0.5
 
 
 class ContextPart(NamedTuple):
-    """Some of the chunks, or pieces of chunks, that fit into one question.
+    """Chunks, or pieces of chunks, that fit into one question to the judge.
 
     Attributes:
-        texts: What the judge sees.
+        texts: The texts that the judge sees.
         positions: For each text, the position of its chunk in the whole context.
     """
 
@@ -548,13 +548,13 @@ class ContextPart(NamedTuple):
 
 
 def split_context(texts: Sequence[str], limit: int | None) -> list[ContextPart]:
-    """Divide chunks into parts of at most `limit` characters, in order.
+    """Split chunks into parts of at most `limit` characters, in order.
 
     A chunk that is longer than the limit is cut at paragraph, line, sentence or word boundaries.
 
     Args:
         texts: The chunks.
-        limit: Characters a part may have; None for no limit.
+        limit: Most characters of a part; None for no limit.
 
     Returns:
         At least one part; every character of every chunk is in exactly one.
@@ -574,7 +574,7 @@ def split_context(texts: Sequence[str], limit: int | None) -> list[ContextPart]:
 
 
 def split_text(text: str, limit: int | None) -> list[str]:
-    """Cut a text into pieces of at most `limit` characters that together are the text."""
+    """Split a text into pieces of at most `limit` characters; their concatenation is the text."""
     pieces, start = [], 0
     while limit is not None and len(text) - start > limit:
         end = start + limit

@@ -17,12 +17,12 @@ _REFERENCE = "expected_answer"
 
 @register_evaluator("correctness")
 class CorrectnessEvaluator(Evaluator):
-    """Whether the answer says what a reference answer says, no less and nothing else.
+    """Agreement of the answer with a reference answer: says all of it and nothing else.
 
     The answer's claims are checked against the reference (`expected_answer` and `expected_facts`),
     and the reference's facts against the answer: `score = confirmed / (confirmed + (unconfirmed +
     missing) / 2)`, the F1 of RAGAS's answer correctness. The facts are the case's `expected_facts`,
-    else the claims of its `expected_answer`. The retrieved context plays no part.
+    else the claims of its `expected_answer`. The retrieved context is ignored.
 
     `raw_response`: `confirmed_claims`, `unconfirmed_claims`, `missing_facts` (lists of texts),
     `total_claims`, `total_facts`.

@@ -1,4 +1,4 @@
-"""The evaluator interface: a test case and a judge in, an `EvaluationResult` out."""
+"""Base class of metrics: a test case and a judge in, an `EvaluationResult` out."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Evaluator(ABC):
 
     Args:
         threshold: Score that a case must reach to pass, 0 to 1; the class default when None.
-        policy: What to do in awkward cases; None leaves the choice to the caller
-            (`ScoringPolicy.LIVE`; `ScoringPolicy.RAGALIQ` where you call the evaluator yourself).
+        policy: Rules for edge cases; None for the caller's (`ScoringPolicy.LIVE`;
+            `ScoringPolicy.RAGALIQ` if you call the metric directly).
 
     Attributes:
         policy: The scoring policy in force.
-        higher_is_better: False where a case passes at or below the threshold.
+        higher_is_better: False if a case passes at or below the threshold.
     """
 
     name: str = ""
@@ -59,26 +59,26 @@ class Evaluator(ABC):
         return f"{type(self).__name__}(threshold={self.threshold})"
 
     def is_passing(self, score: float) -> bool:
-        """Whether `score` reaches the threshold, with the policy's tolerance; NaN never does."""
+        """Check `score` against the threshold, with the policy's tolerance; NaN never passes."""
         if self.higher_is_better:
             return score >= self.threshold - self.policy.tolerance
         return score <= self.threshold + self.policy.tolerance
 
     def require(self, judge: LLMJudge) -> None:  # noqa: B027 - most metrics take any judge
-        """Refuse a judge that cannot do what this metric asks of it, before anything is judged.
+        """Refuse a judge that cannot decide this metric, before anything is evaluated.
 
         Raises:
-            ConfigurationError: It cannot.
+            ConfigurationError: The judge cannot decide this metric.
         """
 
     async def evaluate(self, test_case: RAGTestCase, judge: LLMJudge) -> EvaluationResult:
         """Score one case.
 
         Returns:
-            The score with its reasons, or the status that says why there is none.
+            The score with its reasons, or the status of a case without a score.
 
         Raises:
-            JudgeError: The judge failed and the policy in force says to raise.
+            JudgeError: The judge failed and the policy in force requires raising.
         """
         with suppress(), spending() as spent:
             try:
@@ -96,17 +96,17 @@ class Evaluator(ABC):
 
     @abstractmethod
     async def measure(self, test_case: RAGTestCase, judge: LLMJudge) -> EvaluationResult:
-        """Score one case; the policy says what becomes of a `JudgeError` raised here."""
+        """Score one case; the policy decides about a `JudgeError` raised here."""
 
     def failure_result(
         self, error: JudgeError, judge: LLMJudge, *, usage: JudgeUsage | None = None
     ) -> EvaluationResult:
-        """A judge's failure as a result: the policy's fallback, unscored where it says to raise.
+        """Turn a judge's failure into a result: the policy's fallback; unscored if it says raise.
 
         Args:
-            error: What the judge raised.
+            error: The judge's error.
             judge: The judge.
-            usage: What was spent up to there; by default what the error says.
+            usage: Usage up to the failure; by default the error's.
         """
         status, action = self._failure_rule(error)
         wording = self.policy.wording
@@ -126,7 +126,7 @@ class Evaluator(ABC):
         )
 
     def _failure_rule(self, error: JudgeError) -> tuple[Status, OnFailure]:
-        """The status a judge's error stands for, and what the policy does about it."""
+        """Status of a judge's error, and the policy's rule for it."""
         if isinstance(error, JudgeRefusalError):
             return Status.JUDGE_REFUSED, self.policy.refusal
         if isinstance(error, JudgeResponseError):
@@ -147,14 +147,14 @@ class Evaluator(ABC):
     ) -> EvaluationResult:
         """Build a result with this evaluator's name and threshold filled in.
 
-        Without a score and a fallback it has none.
+        Without `score` and `fallback` the result has no score.
 
         Args:
             judge: The judge that decided.
             reasoning: One sentence for people.
-            usage: What it cost.
+            usage: Usage of the judge.
             score: A measured score, 0 to 1; `passed` follows from the threshold.
-            fallback: Score and outcome where nothing was measured; overrides `score`.
+            fallback: Score and outcome if nothing was measured; overrides `score`.
             **fields: Further fields of `EvaluationResult`.
         """
         if fallback is not None:
@@ -183,10 +183,10 @@ class Evaluator(ABC):
         )
 
     def fingerprint(self, judge: LLMJudge) -> str:
-        """Of what makes a score, as 16 hex digits, the same in every process.
+        """Digest of all that affects a score, as 16 hex digits, the same in every process.
 
-        Changes with the judge, its model, prompts, parameters and calibration, and with the metric,
-        its threshold, policy and other settings.
+        It covers the judge's model, prompts, parameters and calibration, and the metric's
+        threshold, policy and other settings.
         """
         made_with = (judge, self.policy, self.threshold)
         if self._fingerprint is None or self._fingerprint[0] != made_with:

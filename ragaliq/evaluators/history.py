@@ -1,10 +1,9 @@
 """Evidence beyond the chunks: the rest of the prompt, and the conversation before the question.
 
-A claim is checked against this turn's chunks first, then against the rest of the prompt, then
-against the chunks of earlier turns, then against what the user said. What an assistant said is
-never evidence: one invention would support the next. That holds for its echo too, a user who
-repeats what the assistant said. Nor is what a user asks or only supposes ("I thought refunds take
-30 days").
+A claim is checked against this turn's chunks first, then the rest of the prompt, then the chunks of
+earlier turns, then the user's statements. An assistant's statements are never evidence: one
+invention would support the next. Neither is a user's repetition of them, nor what a user asks or
+only supposes ("I thought refunds take 30 days").
 """
 
 from __future__ import annotations
@@ -23,21 +22,21 @@ _PARAGRAPH = re.compile(r"\S(?:.*\S)?(?:[^\S\n]*\n[^\S\n]*\S(?:.*\S)?)*")
 _SAYS = "The user says: "
 """Before a user's sentence, so that a judge knows whose "I" that is."""
 
-# What a judge is shown of a conversation, to understand the question.
+# Most turns of a conversation, and characters of each, that a judge gets with the question.
 _SHOWN_TURNS, _SHOWN_CHARACTERS = 6, 600
 _SELF_CONTAINED = 4
 
 
 def turns_of(case: RAGTestCase, policy: ScoringPolicy) -> Sequence[tuple[int, Turn]]:
-    """The turns that count, oldest first, with their positions in the case's history."""
+    """Turns that the policy includes, oldest first, with their positions in the history."""
     turns = list(enumerate(case.history))
     return turns[-policy.history_turns :] if policy.history_turns else ()
 
 
 def prompt_source(case: RAGTestCase, policy: ScoringPolicy) -> EvidenceSource | None:
-    """The rest of the prompt, paragraph by paragraph; None for nothing.
+    """Rest of the prompt as evidence, split into paragraphs; None if there is none.
 
-    In one piece, the words of a claim would be found anywhere in it.
+    As one text, the words of a claim could be found anywhere in it.
     """
     paragraphs = list(_PARAGRAPH.finditer(case.prompt_context)) if policy.uses_prompt else []
     if not paragraphs:
@@ -51,11 +50,10 @@ def prompt_source(case: RAGTestCase, policy: ScoringPolicy) -> EvidenceSource | 
 
 
 def earlier_sources(case: RAGTestCase, policy: ScoringPolicy) -> Iterator[EvidenceSource]:
-    """What claims may rest on beyond this turn's context, in the order in which it is asked.
+    """Evidence of earlier turns, in the order of precedence.
 
-    The chunks of earlier turns come at once, the latest first. What the user said comes message by
-    message, the latest first, so that a correction goes before what it corrects. Nothing where the
-    case has no history.
+    The chunks of all earlier turns come together, the latest first. A user's messages come one by
+    one, the latest first, so that a correction precedes the statement it corrects.
     """
     turns = turns_of(case, policy)
     own, chunks = set(case.context_texts), dict[str, ChunkId]()
@@ -86,10 +84,10 @@ def earlier_sources(case: RAGTestCase, policy: ScoringPolicy) -> Iterator[Eviden
 
 
 def question_of(case: RAGTestCase, judge: LLMJudge, policy: ScoringPolicy) -> str:
-    """The question as a judge needs it to understand it: after what it refers to.
+    """Question with the context that a judge needs to understand it.
 
-    A language model gets the conversation. For a judge that compares words it would drown the
-    question: it gets the user's last question that says something by itself.
+    A language model gets the conversation. It would drown the question for a judge that compares
+    words: that judge gets the user's last self-contained question.
     """
     turns = [turn for _, turn in turns_of(case, policy)]
     if not turns:

@@ -1,4 +1,4 @@
-"""The metrics: those made from a claim check, those of the retrieved context, and relevance."""
+"""Metrics from a claim check, metrics of the retrieved context, and relevance."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ _LOG_ONCE = LogOnce(logging.getLogger(__name__))
 
 
 class Measured(NamedTuple):
-    """What a metric makes of a claim check or a context.
+    """Score of a claim check or a context, with its reason and details.
 
     Attributes:
-        score: 0 to 1; without meaning where the answer has no claims.
+        score: 0 to 1; meaningless if the answer has no claims.
         reasoning: One sentence for people.
         raw_response: The metric's documented details.
     """
@@ -51,13 +51,13 @@ class Measured(NamedTuple):
 
 
 class ClaimEvaluator(Evaluator):
-    """A metric made from the verdicts on an answer's claims. Subclasses implement `score`.
+    """Metric computed from the verdicts on an answer's claims. Subclasses implement `score`.
 
     Args:
         threshold: Score that a case must reach to pass, 0 to 1.
         policy: See `Evaluator`.
-        strategy: How the judge is asked: `batched` (two calls), `per_claim` (one and one for
-            each claim) or `single_pass` (one). By default `batched` where the judge can.
+        strategy: Calls of the judge: `batched` (two), `per_claim` (one and one for each claim) or
+            `single_pass` (one). By default `batched` if the judge supports it.
     """
 
     checks_claims = True
@@ -94,7 +94,7 @@ class ClaimEvaluator(Evaluator):
 
     @abstractmethod
     def score(self, check: ClaimCheck) -> Measured:
-        """What this metric makes of a check; one without claims needs its details only."""
+        """Score of a check; for an answer without claims only its details count."""
 
     def grade(self, check: ClaimCheck, judge: LLMJudge) -> EvaluationResult:
         """Turn a claim check into this metric's result."""
@@ -113,7 +113,7 @@ class ClaimEvaluator(Evaluator):
                 reasoning = "There is no context to check the answer against."
             elif check.status is Status.ANSWER_REFUSED:
                 reasoning = "The answer declines to answer; there is nothing to check."
-            # Where a policy gives it a score, the reason is the one its documents give.
+            # If a policy gives a score, the reason is that of its reference document.
             elif check.status is Status.EMPTY_ANSWER and fallback.score is None:
                 reasoning = _EMPTY_ANSWER
             return self.result(
@@ -159,7 +159,7 @@ def _rows(claims: Iterable[ClaimDetail]) -> list[dict[str, Any]]:
 
 @register_evaluator("faithfulness")
 class FaithfulnessEvaluator(ClaimEvaluator):
-    """Whether the answer says only what the context supports.
+    """Share of the answer's claims that the context supports.
 
     `score = supported claims / decided claims`, as in RAGAS (Es et al. 2023, "RAGAS: Automated
     Evaluation of Retrieval Augmented Generation"). An answer without claims is scored by the
@@ -190,7 +190,7 @@ class FaithfulnessEvaluator(ClaimEvaluator):
 
 @register_evaluator("hallucination")
 class HallucinationEvaluator(ClaimEvaluator):
-    """Whether the answer is free of claims the context does not support.
+    """Freedom of the answer from claims that the context does not support.
 
     `score = 1 - hallucinated claims / decided claims`. A claim is hallucinated when its verdict is
     CONTRADICTED or NOT_ENOUGH_INFO, or SUPPORTED with less confidence than `min_confidence`. Next
@@ -202,7 +202,7 @@ class HallucinationEvaluator(ClaimEvaluator):
     Args:
         threshold: Score that a case must reach to pass, 0 to 1.
         min_confidence: SUPPORTED claims below this confidence, 0 to 1, count as hallucinated; by
-            default confidence is not looked at.
+            default confidence is ignored.
         policy: See `Evaluator`.
         strategy: See `ClaimEvaluator`.
     """
@@ -250,10 +250,10 @@ class HallucinationEvaluator(ClaimEvaluator):
 
 @register_evaluator("contradiction_rate")
 class ContradictionRateEvaluator(ClaimEvaluator):
-    """The share of the answer's claims that the context contradicts. Low is good.
+    """Share of the answer's claims that the context contradicts. Low is good.
 
     `score = contradicted claims / decided claims`; a case passes at or below the threshold. A claim
-    of which the context says nothing counts for `faithfulness` and `hallucination`, not here. The
+    that the context does not mention counts in `faithfulness` and `hallucination`, not here. The
     claim check is shared with them, so that the metric costs nothing more.
 
     `raw_response`: `claims`, `total_claims`, `contradicted_claims` (a list of claims),
@@ -281,7 +281,7 @@ class ContradictionRateEvaluator(ClaimEvaluator):
 
 @register_evaluator("chunk_utility")
 class ChunkUtilityEvaluator(ClaimEvaluator):
-    """How much of what was retrieved the answer used.
+    """Share of the retrieved chunks that the answer used.
 
     `score = used chunks / retrieved chunks`, the precision of rag_evals (graded chunks over all
     chunks). A chunk is used when a supported claim rests on it. The claim check is shared with
@@ -322,10 +322,10 @@ class ChunkUtilityEvaluator(ClaimEvaluator):
 
 
 class ContextEvaluator(Evaluator):
-    """A metric of the retrieved context.
+    """Metric of the retrieved context.
 
-    Where nothing was retrieved the score is 0.0 without a call, unless the policy says that a case
-    without context is an error or is not scored.
+    If nothing was retrieved the score is 0.0 without a call, unless the policy makes a case without
+    context an error or leaves it unscored.
     """
 
     async def measure(self, test_case: RAGTestCase, judge: LLMJudge) -> EvaluationResult:
@@ -416,7 +416,7 @@ class ContextPrecisionEvaluator(ContextEvaluator):
 
 @register_evaluator("context_recall")
 class ContextRecallEvaluator(ContextEvaluator):
-    """The share of expected facts that the retrieved context covers.
+    """Share of expected facts that the retrieved context covers.
 
     `score = covered facts / decided facts`, as RAGAS's context recall. The facts are the case's
     `expected_facts`, else the claims of its `expected_answer`.
@@ -429,10 +429,10 @@ class ContextRecallEvaluator(ContextEvaluator):
     threshold = 0.7
 
     async def measure(self, test_case: RAGTestCase, judge: LLMJudge) -> EvaluationResult:
-        """Measure the context of a case that says what to expect of it.
+        """Measure the context of a case with expected facts or an expected answer.
 
         Raises:
-            MissingReferenceError: The case says nothing of what is expected.
+            MissingReferenceError: The case has neither.
         """
         expected = [*test_case.expected_facts, test_case.expected_answer or ""]
         if not any(text.strip() for text in expected):
@@ -486,11 +486,10 @@ def _nothing_expected(case: RAGTestCase) -> MissingReferenceError:
 
 @register_evaluator("relevance")
 class RelevanceEvaluator(Evaluator):
-    """The judge's own relevance score, passed through with its reasoning.
+    """Relevance of the answer to the question: the judge's own score and reasoning.
 
-    A question that has a conversation before it is judged together with that. A judge that compares
-    words is asked both with and without what the question may refer to, and the better score
-    counts.
+    The conversation before the question is judged together with it. A judge that compares words is
+    asked both with and without the conversation, and the better score counts.
 
     `raw_response`: `score`, `reasoning`, `tokens_used`.
     """
@@ -499,7 +498,7 @@ class RelevanceEvaluator(Evaluator):
     threshold = 0.7
 
     def require(self, judge: LLMJudge) -> None:
-        """Warn, once in a process, of a judge that is weak at it."""
+        """Warn, once in a process, about a judge that is weak at relevance."""
         usual = judge.default_metrics
         # A MagicMock(spec=LLMJudge) answers any attribute with another mock.
         if isinstance(usual, tuple) and self.name not in usual:
@@ -511,7 +510,7 @@ class RelevanceEvaluator(Evaluator):
             )
 
     async def measure(self, test_case: RAGTestCase, judge: LLMJudge) -> EvaluationResult:
-        """Ask the judge and pass on what it says, if there are a question and an answer."""
+        """Return the judge's score, if there are a question and an answer."""
         if not test_case.query.strip():
             return self.result(judge, status=Status.NO_QUESTION, reasoning=_NO_QUESTION)
         if not test_case.response.strip():

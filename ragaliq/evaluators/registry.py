@@ -1,4 +1,4 @@
-"""Evaluators by name, so that a monitor, a file or a command line can ask for them."""
+"""Registry of metrics by name, for monitors, files and the command line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ E = TypeVar("E", bound=type[Evaluator])
 
 _REGISTRY: dict[str, type[Evaluator]] = {}
 
-# What Ragas and DeepEval call the same, for a hint only.
+# Names of the same metrics in Ragas and DeepEval, for hints in messages.
 _PEERS = {
     "answer_relevancy": "relevance",
     "answer_relevance": "relevance",
@@ -31,7 +31,7 @@ _PEERS = {
 
 
 def register_evaluator(name: str) -> Callable[[E], E]:
-    """Class decorator that makes an evaluator available under `name`.
+    """Class decorator that registers a metric under `name`.
 
     Raises:
         ConfigurationError: The name is taken by another class.
@@ -39,7 +39,7 @@ def register_evaluator(name: str) -> Callable[[E], E]:
 
     def register(evaluator: E) -> E:
         known = _REGISTRY.get(name)
-        # Reloading a module in a notebook defines the same class again: that replaces the old one.
+        # Reloading a module in a notebook defines the same class again, which replaces the old one.
         if known is not None and known.__qualname__ != evaluator.__qualname__:
             raise ConfigurationError(
                 f"evaluator name {name!r} is already taken by {known.__qualname__}"
@@ -52,10 +52,10 @@ def register_evaluator(name: str) -> Callable[[E], E]:
 
 
 def get_evaluator(name: str) -> type[Evaluator]:
-    """The evaluator class registered under `name`.
+    """Metric class registered under `name`.
 
     Raises:
-        ConfigurationError: No such evaluator; the message lists those there are.
+        ConfigurationError: There is no such metric; the message lists the known ones.
     """
     try:
         return _REGISTRY[name]
@@ -68,7 +68,7 @@ def get_evaluator(name: str) -> type[Evaluator]:
 
 
 def list_evaluators() -> list[str]:
-    """The registered names, sorted."""
+    """Registered names, sorted."""
     return sorted(_REGISTRY)
 
 
@@ -78,16 +78,16 @@ def resolve_evaluators(
     judge: LLMJudge | None = None,
     policy: ScoringPolicy | None = None,
 ) -> tuple[Evaluator, ...]:
-    """Build the evaluators that `specs` name, in order; a single name will do.
+    """Build the metrics that `specs` name, in order; a single name will do.
 
     Args:
-        specs: Names, classes or evaluators; None for the judge's `default_metrics`.
-        judge: Who decides; needed where `specs` is None.
-        policy: For those without a policy of their own.
+        specs: Names, classes or metrics; None for the judge's `default_metrics`.
+        judge: The judge; needed if `specs` is None.
+        policy: For metrics without their own policy.
 
     Raises:
-        ConfigurationError: An unknown name, something that is not an evaluator, none at all, or two
-            evaluators with one name (their results could not be distinguished).
+        ConfigurationError: An unknown name, something that is not a metric, none at all, or two
+            metrics with one name (their results could not be distinguished).
     """
     if specs is None:
         # A MagicMock(spec=LLMJudge) answers any attribute with another mock.
@@ -103,7 +103,7 @@ def resolve_evaluators(
             )
         if evaluator.name in evaluators:
             raise ConfigurationError(f"evaluator asked for twice: {evaluator.name}")
-        # One of its own is set on the evaluator itself, and not on its class.
+        # Its own policy is set on the instance, not on its class.
         if policy is not None and "policy" not in vars(evaluator):
             evaluator = copy(evaluator)  # the caller may use it elsewhere with another policy
             evaluator.policy = policy

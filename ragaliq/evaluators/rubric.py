@@ -1,4 +1,4 @@
-"""`Rubric`: a metric in the user's own words, for judges that are asked in words."""
+"""`Rubric`: a metric in the user's own words, for prompted judges."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ class _GradesByRubric(Protocol):
 
 
 class Rubric(Evaluator):
-    """A criterion in plain words, as a metric: offline, live, in tests and in guards.
+    """Metric from a criterion in plain words: offline, live, in tests and in guards.
 
         polite = Rubric("polite", "The answer is polite, and blames nobody.")
         evaluate(cases, metrics=["faithfulness", polite], judge="claude")
 
     The judge reads criterion, question and answer, and scores the answer between 0 and 1. Only
-    judges that are asked in words can do so: Claude, chat-completions servers, and chat models of
-    LangChain and LlamaIndex.
+    prompted judges can do so: Claude, chat-completions servers, and chat models of LangChain and
+    LlamaIndex.
 
     `raw_response`: `criterion`, `score`, `reasoning`.
 
     Args:
         name: The metric's name: letters, digits and underscores.
-        criterion: What a good answer does. It is a part of the request, and not data to the judge:
-            take it from nobody but yourself.
+        criterion: What a good answer does. It is part of the prompt and not treated as data: never
+            take it from untrusted input.
         threshold: Score that a case must reach to pass.
         policy: See `Evaluator`.
 
     Raises:
-        ConfigurationError: The name is no name or that of another metric, or there is no criterion.
+        ConfigurationError: The name is invalid or that of another metric, or there is no criterion.
     """
 
     description = "Measures what a criterion in plain words says"
@@ -67,7 +67,7 @@ class Rubric(Evaluator):
         self.name, self.criterion = name, criterion.strip()
 
     def require(self, judge: LLMJudge) -> None:
-        """Refuse a judge that is not asked in words."""
+        """Refuse a judge that is not prompted."""
         if not isinstance(judge, _GradesByRubric):
             raise ConfigurationError(
                 f"Rubric {self.name!r} needs a judge that is asked in words, such as 'claude', "
@@ -75,7 +75,7 @@ class Rubric(Evaluator):
             )
 
     async def measure(self, test_case: RAGTestCase, judge: LLMJudge) -> EvaluationResult:
-        """Have the judge score an answer that is not empty by the criterion."""
+        """Let the judge score an answer by the criterion; an empty answer is not scored."""
         self.require(judge)
         if not test_case.response.strip():
             return self.result(judge, status=Status.EMPTY_ANSWER, reasoning="The answer is empty.")

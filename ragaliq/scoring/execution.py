@@ -1,8 +1,8 @@
-"""Judging in a child process.
+"""Evaluation in a child process.
 
-The embedded judge is work for the processor: in a process of its own it leaves the application its
-interpreter. From top to bottom: whether a child process is asked for and possible, the parent's
-part, a started child, the messages between them, and what can be written down for the child.
+The embedded judge is CPU-bound: a child process leaves the application its interpreter. From top to
+bottom: the decision whether a child process is wanted and possible, the parent's part, a started
+child, the messages between them, and the serialised form of judges and metrics.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ _LENGTH = struct.Struct(">I")
 _AT_ONCE = 1 << 16
 _HOME = str(Path(__file__).parents[2])  # where ragaliq itself is found
 
-# The parent's own path, since the child is to find the very modules the parent found. With `-P` and
-# without PYTHONPATH nothing is looked up in the application's folders before that: an agent's
-# `sitecustomize` would otherwise instrument the child as well.
+# The parent's own path, so that the child finds the same modules. With `-P` and without PYTHONPATH
+# Python imports nothing from the application's folders before that: otherwise an agent's
+# `sitecustomize` would instrument the child as well.
 _PROGRAM = "import sys; sys.path[:] = sys.argv[1:]; from ragaliq.scoring.serve import main; main()"
 
 
@@ -83,17 +83,17 @@ def judging_processes(
     evaluators: Sequence[Evaluator],
     niceness: int,
 ) -> list[InProcess]:
-    """The child processes that judge; none where the calling thread does.
+    """Child processes that evaluate; none if the calling thread does.
 
     Args:
-        asked: `thread`, `process`, or None for processes where they are of use and possible.
-        number: How many.
-        judge: Who decides.
-        evaluators: What is measured.
-        niceness: How far a process steps back, 0 to 19.
+        asked: `thread`, `process`, or None for processes if they are useful and possible.
+        number: Number of processes.
+        judge: The judge.
+        evaluators: The metrics.
+        niceness: Niceness of a process, 0 to 19.
 
     Raises:
-        ConfigurationError: No such executor, or the process is asked for and not possible.
+        ConfigurationError: There is no such executor, or a process is wanted but not possible.
     """
     if not takes_process(asked, judge=judge, evaluators=evaluators, niceness=niceness):
         return []
@@ -103,7 +103,7 @@ def judging_processes(
 def takes_process(
     asked: str | None, *, judge: LLMJudge, evaluators: Sequence[Evaluator], niceness: int
 ) -> bool:
-    """Whether a child process judges; the arguments are those of `judging_processes`.
+    """True if a child process evaluates; the arguments are those of `judging_processes`.
 
     Raises:
         ConfigurationError: No such executor, or the process is asked for and not possible.
@@ -130,7 +130,7 @@ def takes_process(
 def _no_interpreter() -> str | None:
     if sys.platform == "win32":
         return "it needs a POSIX system"
-    # Inside uWSGI or a frozen application that is the server or the application itself, and
+    # In uWSGI or a frozen application the executable is the server or the application itself, and
     # starting it would start a second one.
     name = PurePath(sys.executable or "").name.lower()
     if getattr(sys, "frozen", False) or not ("python" in name or "pypy" in name):
@@ -139,17 +139,17 @@ def _no_interpreter() -> str | None:
 
 
 class InProcess:
-    """Has cases evaluated by a child process, several at once; used on one event loop.
+    """Evaluates cases in a child process, several at once; used on one event loop.
 
-    The process starts with the first case. Where it cannot be started at all, the calling thread
-    has to evaluate cases itself, which is logged once.
+    The process starts with the first case. If it cannot be started, the calling thread must
+    evaluate cases itself, which is logged once.
 
     Args:
         judge: The embedded judge, or a local small one.
         niceness: Added to the process's priority number.
 
     Attributes:
-        gave_up: Whether the thread judges, since no process could be started.
+        gave_up: Whether the calling thread evaluates because no process could be started.
     """
 
     def __init__(self, judge: LLMJudge, *, niceness: int) -> None:
@@ -161,28 +161,28 @@ class InProcess:
         self._starts = 0
         self._failures = 0  # deaths and failed starts since the last answer
         self._log_once = LogOnce(logger)
-        # Of each case that was built in a process: that process, and the case's number there.
+        # For each case that was built in a process: that process, and the case's number there.
         self._built: OrderedDict[int, tuple[RAGTestCase, Child, int]] = OrderedDict()
         self.gave_up = False
 
     @staticmethod
     def description(judge: LLMJudge, niceness: int) -> str:
-        """Tells whether two judges may have one process."""
+        """Key of the process: judges with equal keys may share one."""
         return json.dumps([write_judge(judge), niceness])
 
     @property
     def restarts(self) -> int:
-        """How often the process was started again."""
+        """Number of restarts of the process."""
         return max(0, self._starts - 1)
 
     async def build(self, run: Message) -> RAGTestCase | None:
-        """Build the case of a run there: finding its context is work for the processor as well.
+        """Build the case of a run in the process, since finding its context is CPU-bound too.
 
         Args:
             run: The run as plain data, from `RunLog.to_plain`.
 
         Returns:
-            The case; None where no process can be started, or it ended meanwhile.
+            The case; None if no process can be started, or it ended meanwhile.
 
         Raises:
             RagaliqError: The case cannot be built; the message names the error's class.
@@ -207,10 +207,10 @@ class InProcess:
     async def evaluate(
         self, case: RAGTestCase, evaluators: Sequence[Evaluator], *, deadline: float | None
     ) -> dict[str, EvaluationResult] | None:
-        """As `evaluate_case`; a case that was with the process when it died is not tried again.
+        """Evaluate like `evaluate_case`; a case that was in a process that died is not retried.
 
         Returns:
-            None where no process can be started.
+            The results; None if no process can be started.
 
         Raises:
             RagaliqError: The evaluation itself raised; the message names the error's class.
@@ -224,7 +224,7 @@ class InProcess:
                 job = given | {"deadline": deadline} | child.asking(evaluators)
                 reply = await child.ask(job, silent_for=silent_for)
             except ChildLostError as lost:
-                # A process that never had the case did not die of it.
+                # The case did not kill a process that never got it.
                 if not lost.was_asked and attempt < _STARTS_TRIED:
                     attempt += 1
                     continue
@@ -254,7 +254,7 @@ class InProcess:
         self._work.stop(timeout=0.0)
 
     def disown(self) -> None:
-        """In a forked child: let go of the parent's process without touching it."""
+        """Drop the parent's process in a forked child, without touching it."""
         if self._child is not None:
             self._child.disown()
 
@@ -304,11 +304,11 @@ class InProcess:
 
 
 def _result(row: Message, sent: Iterator[Message]) -> EvaluationResult:
-    """A result, with its claims from those that were sent before it."""
+    """Join a result with its claims, which were sent before it."""
     claims, details = list(itertools.islice(sent, row["claims"])), row["raw_response"]
     if "claims" in details and details["claims"] is None:
         details["claims"] = claims
-    # One claim after the other, so that other threads get their turn between them.
+    # One claim after the other, so that other threads can run in between.
     read = tuple([ClaimDetail.model_validate(claim) for claim in claims])
     return EvaluationResult.model_validate(row | {"claims": read})
 
@@ -321,8 +321,8 @@ class ChildLostError(Exception):
     """The process ended before it answered.
 
     Args:
-        hung: It was ended, because nothing had come from it for too long.
-        was_asked: Whether it may have had the whole question.
+        hung: Whether it was killed because it had been silent for too long.
+        was_asked: Whether it may have received the whole question.
     """
 
     def __init__(self, *, hung: bool, was_asked: bool = True) -> None:
@@ -331,7 +331,7 @@ class ChildLostError(Exception):
 
 
 class Child:
-    """A started process; made with `start`, used on the event loop that started it."""
+    """Running child process; made with `start`, used on the event loop that started it."""
 
     def __init__(self, process: subprocess.Popen[bytes], channel: Channel) -> None:
         self._process = process
@@ -347,11 +347,11 @@ class Child:
 
     @classmethod
     async def start(cls, plan: Message, work: WorkThread) -> Child:
-        """Start a process and wait until it can judge.
+        """Start a process and wait until it is ready.
 
         Args:
             plan: Judge and `niceness`, as plain data.
-            work: Where processes are started: it blocks.
+            work: The thread that starts processes, which blocks.
 
         Raises:
             StartFailedError: It does not start.
@@ -365,8 +365,8 @@ class Child:
                 starting.add_done_callback(_kill_unwanted)
             raise
         except Exception as error:
-            # Whatever keeps a process from being started, the thread can still judge. No text of
-            # the application comes this way.
+            # If no process can be started, the thread evaluates instead. This message contains no
+            # text of the application.
             frames = traceback.extract_tb(error.__traceback__)
             where = f" in {frames[-1].name}()" if frames else ""
             raise StartFailedError(f"{type(error).__name__}{where}: {error}") from error
@@ -389,23 +389,23 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """The process's id."""
+        """Id of the process."""
         return self._process.pid
 
     @property
     def is_alive(self) -> bool:
-        """Whether it may be asked."""
-        # Nothing is asked of the system: whatever releases the interpreter's lock for each case
-        # has the application wait for it. What is sent to a process that has ended fails.
+        """True if messages can be sent to it."""
+        # Without a system call: releasing the interpreter's lock for each case would make the
+        # application wait for it. Sending to a process that has ended fails anyway.
         return not (self._is_lost or self._listening.done())
 
     @property
     def exit_code(self) -> int | None:
-        """What it ended with; negative for a signal."""
+        """Exit code; negative for a signal."""
         return self._process.returncode
 
     def asking(self, evaluators: Sequence[Evaluator]) -> Message:
-        """What of a message says which evaluators measure: each is described once, then a number.
+        """Part of a message that names the metrics: each is described once, then a number.
 
         Monitors with different metrics share a process, and may be made for each request.
         """
@@ -419,11 +419,11 @@ class Child:
         return {"evaluators": numbers, "described": described}
 
     async def ask(self, message: Message, *, silent_for: float) -> Message:
-        """Send a message and wait for the reply to it, with its `claims`.
+        """Send a message and wait for its reply, with its `claims`.
 
         Args:
-            message: What is asked.
-            silent_for: Seconds without a sign of life, after which the process is ended.
+            message: The message.
+            silent_for: Seconds without a sign of life after which the process is killed.
 
         Raises:
             ChildLostError: The process ended first.
@@ -433,8 +433,7 @@ class Child:
         try:
             async with asyncio.timeout(silent_for):
                 await self._channel.send({"id": number} | message)
-            # A process that answers others is at work, however long the queue in front of this
-            # case is.
+            # A process that answers other cases is alive, however long this case's queue is.
             while not reply.done():
                 left = max(asked, self._heard) + silent_for - self._loop.time()
                 if left <= 0:
@@ -455,18 +454,18 @@ class Child:
         return answer | {"claims": claims}
 
     async def aclose(self) -> None:
-        """End the process; it holds nothing that would have to be saved."""
+        """Kill the process; it holds nothing that must be saved."""
         self._process.kill()
         await asyncio.wait({self._listening})
 
     def disown(self) -> None:
-        """In a forked child: let go of the parent's process without touching it."""
+        """Drop the parent's process in a forked child, without touching it."""
         self._channel.close()
         self._process.returncode = 0  # not ours to wait for
 
     async def _listen(self) -> None:
         try:
-            # What cannot be read is as good as no answer: the process is ended and replaced.
+            # A malformed reply counts as none: the process is killed and replaced.
             with suppress(ValueError, TypeError):
                 while (message := await self._channel.receive()) is not None:
                     self._heard = self._loop.time()
@@ -480,7 +479,7 @@ class Child:
                         reply.set_result(message)
             await self._reap(_EXIT_WITHIN)
         finally:
-            # Also when the loop ends, since the monitor was forgotten without being closed.
+            # Also if the loop ends because the monitor was garbage-collected without being closed.
             self._process.kill()
             await self._reap(1.0)
             self._channel.close()
@@ -495,14 +494,13 @@ class Child:
 
 
 def _spawn() -> tuple[subprocess.Popen[bytes], socket.socket]:
-    """The process, and our end of what connects us to it."""
+    """Start the process; return it with our end of the socket pair."""
     ours, theirs = socket.socketpair()
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    # Plug-ins of pydantic are an application's, such as a tracer's.
+    # Pydantic's plug-ins belong to the application, such as a tracer's.
     environment["PYDANTIC_DISABLE_PLUGINS"] = "__all__"
-    # The child looks for modules where the parent does, but not in the current folder (`''`, which
-    # uvicorn, notebooks and `python -c` look in): there a file of the application could take the
-    # place of a module.
+    # The child uses the parent's path without the current folder (`''`, which uvicorn, notebooks
+    # and `python -c` add): a file of the application could shadow a module there.
     path = dict.fromkeys(os.path.abspath(entry) for entry in sys.path if entry)  # noqa: PTH100 - zips too
     path.setdefault(_HOME)
     try:
@@ -512,9 +510,9 @@ def _spawn() -> tuple[subprocess.Popen[bytes], socket.socket]:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             env=environment,
-            # A terminal's signals are for the application. A session of its own would have Linux
-            # share the processors between the two first (autogroups, sched(7)), and the child's
-            # priority would say nothing.
+            # A terminal's signals are for the application. In a separate session Linux would share
+            # the processors between the sessions first (autogroups, sched(7)) and ignore the
+            # niceness.
             process_group=0,
         )
     except BaseException:
@@ -526,7 +524,7 @@ def _spawn() -> tuple[subprocess.Popen[bytes], socket.socket]:
 
 
 def _kill_unwanted(starting: Future[tuple[subprocess.Popen[bytes], socket.socket]]) -> None:
-    """End a process whose caller has stopped waiting for it."""
+    """Kill a process whose caller has stopped waiting for it."""
     if not starting.cancelled() and starting.exception() is None:
         process, ours = starting.result()
         ours.close()
@@ -537,11 +535,11 @@ def _kill_unwanted(starting: Future[tuple[subprocess.Popen[bytes], socket.socket
 class Channel:
     """One end of a socket pair, used on one event loop.
 
-    What is sent at about the same time goes out at once: each system call releases the
-    interpreter's lock, which the application then has to wait for.
+    Messages sent at about the same time go out in one write: each system call releases the
+    interpreter's lock, and the application would wait for it.
 
     Args:
-        end: The connected socket; the channel's from now on.
+        end: The connected socket, which the channel owns.
     """
 
     def __init__(self, end: socket.socket) -> None:
@@ -552,18 +550,18 @@ class Channel:
         self._sending: asyncio.Task[None] | None = None
 
     async def send(self, *messages: Message) -> None:
-        """Send messages, each of them whole, also where the caller stops waiting.
+        """Send messages, each of them whole, even if the caller stops waiting.
 
         Raises:
             OSError: The other side is gone.
         """
         for message in messages:
-            # The json module and not pydantic's: text may hold lone surrogates, scores may be NaN.
+            # The json module, not pydantic's: text may hold lone surrogates, scores may be NaN.
             text = json.dumps(message).encode("ascii")
             self._unsent += _LENGTH.pack(len(text)) + text
         if self._sending is None or self._sending.done():
             self._sending = asyncio.create_task(self._send_all())
-            # Asked for, or asyncio would log it where nobody waits any more.
+            # Retrieve the exception, or asyncio would log it if nobody waits any more.
             self._sending.add_done_callback(lambda task: task.cancelled() or task.exception())
         await asyncio.shield(self._sending)
 
@@ -578,10 +576,10 @@ class Channel:
             raise
 
     async def receive(self) -> Message | None:
-        """The next message; None when there will be no more.
+        """Next message; None after the last one.
 
         Raises:
-            ValueError: What came is not a message.
+            ValueError: The received data is not a message.
         """
         header = await self._take(_LENGTH.size)
         text = header and await self._take(_LENGTH.unpack(header)[0])
@@ -593,12 +591,12 @@ class Channel:
         return message
 
     def hang_up(self) -> None:
-        """Let both sides see the end; `close` must still follow."""
+        """Shut the connection down for both sides; `close` must still follow."""
         with suppress(OSError):  # the other side was faster
             self._end.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Give the socket back; nothing may be waiting on it any more."""
+        """Close the socket; nothing may be waiting on it any more."""
         self._end.close()
 
     async def _take(self, size: int) -> bytes | None:
@@ -620,7 +618,7 @@ class Channel:
 
 
 def obstacle(judge: LLMJudge, evaluators: Sequence[Evaluator]) -> str | None:
-    """What of judge and evaluators cannot be written as plain data, in words; None for nothing."""
+    """Reason why judge or metrics cannot be serialised, in words; None if they can."""
     from ragaliq.judges.calibration import CalibratedJudge
     from ragaliq.judges.local import LocalJudge
 
@@ -642,12 +640,12 @@ def obstacle(judge: LLMJudge, evaluators: Sequence[Evaluator]) -> str | None:
 
 @cache
 def _settings(kind: type[Evaluator]) -> list[str]:
-    # Every evaluator keeps what it was built with under the argument's name.
+    # Every metric keeps its arguments under their names.
     return list(inspect.signature(kind).parameters)
 
 
 def write_judge(judge: LLMJudge) -> Message:
-    """The judge as plain data; `obstacle` must have found none."""
+    """Serialise the judge; `obstacle` must have returned None."""
     from ragaliq.judges.calibration import CalibratedJudge
 
     screen = judge.judge if isinstance(judge, CalibratedJudge) else judge
@@ -661,7 +659,7 @@ def write_judge(judge: LLMJudge) -> Message:
 
 
 def read_judge(plan: Message) -> LLMJudge:
-    """The judge that was written so."""
+    """Deserialise a judge."""
     from ragaliq.judges.calibration import Calibration
 
     curve, judge = plan["calibration"], plan["judge"]
@@ -675,19 +673,19 @@ _WRITTEN: WeakKeyDictionary[Evaluator, str] = WeakKeyDictionary()
 
 
 def write_evaluator(evaluator: Evaluator) -> str:
-    """An evaluator as text; `obstacle` must have found none."""
+    """Serialise a metric; `obstacle` must have returned None."""
     written = _WRITTEN.get(evaluator)
     if written is None:
         settings = {name: getattr(evaluator, name) for name in _settings(type(evaluator))}
-        # As text, so that equal policies are read as one: evaluators share a claim check when their
-        # policies are equal, and a policy with a NaN in it equals itself only.
+        # As text, so that equal policies become one object: metrics share a claim check if their
+        # policies are equal, and a policy that contains NaN equals only itself.
         settings["policy"] = json.dumps(evaluator.policy.model_dump())
         written = _WRITTEN[evaluator] = json.dumps({"name": evaluator.name, "settings": settings})
     return written
 
 
 def read_evaluator(written: str) -> Evaluator:
-    """The evaluator that was written so."""
+    """Deserialise a metric."""
     row = json.loads(written)
     settings = row["settings"] | {"policy": _read_policy(row["settings"]["policy"])}
     return get_evaluator(row["name"])(**settings)
@@ -699,7 +697,7 @@ def _read_policy(written: str) -> ScoringPolicy:
 
 
 def case_data(case: RAGTestCase) -> Message:
-    """What evaluators look at: of metadata, which may hold any object, what names a document."""
+    """Case for the child: of metadata, which may hold any object, only document names."""
     hidden = {"__all__": {"metadata"}}
     data = case.model_dump(
         exclude={

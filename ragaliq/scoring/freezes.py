@@ -1,4 +1,4 @@
-"""Noticing that the process did not run: a suspended machine, a stopped or throttled container."""
+"""Detection of time in which the process did not run: suspended, stopped or throttled."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ragaliq.core.process import watch_forks
 _EVERY = 0.5  # seconds between two looks
 _LEAST = 2.0  # seconds by which a look must be late
 
-# The monotonic clock stands still while a machine is suspended, this one does not.
+# The monotonic clock stops while a machine is suspended, this one does not.
 _clock = (
     partial(time.clock_gettime, time.CLOCK_BOOTTIME)
     if hasattr(time, "CLOCK_BOOTTIME")
@@ -24,12 +24,11 @@ _clock = (
 class FreezeWatch:
     """Counts freezes of this process while something is evaluated.
 
-    A thread looks at the clock. A look that comes late by seconds in which the process used little
-    of a processor is a freeze: neither waiting for a judge, nor computing, nor a judge that blocks
-    the event loop delays it.
+    A thread checks the clock. A check that is late by seconds of little processor time is a freeze:
+    waiting for a judge, computing, or a judge that blocks the event loop does not delay it.
 
     Attributes:
-        count: How many there were.
+        count: Number of freezes.
     """
 
     def __init__(self) -> None:
@@ -37,7 +36,7 @@ class FreezeWatch:
         watch_forks(self)
 
     def restart_after_fork(self) -> None:
-        """Begin again, without a thread: in a forked child nothing is evaluated yet."""
+        """Reset without a thread in a forked child, where nothing is evaluated yet."""
         self.count = self._watched = 0
         self._lock = threading.Lock()
         self._last = 0.0, 0.0
@@ -47,7 +46,7 @@ class FreezeWatch:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Watch inside the block."""
+        """Watch during the block."""
         with self._lock:
             self._watched += 1
             if self._thread is None or not self._thread.is_alive():
@@ -61,7 +60,7 @@ class FreezeWatch:
             yield
         finally:
             with self._lock:
-                # What failed in a freeze may come here before the thread looks again.
+                # A failure due to a freeze may arrive here before the thread's next check.
                 if self._thread is not None and self._thread.is_alive():
                     self._compare()
                 self._watched -= 1

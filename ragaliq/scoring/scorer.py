@@ -1,7 +1,7 @@
-"""`Scorer`, the only place where a case is judged.
+"""`Scorer`, the only place where a case is evaluated.
 
-Whatever a case comes from (a run of an application, a file, a list, a table, a test, a message), it
-passes here: limits, metrics, the judge in this thread or in a child process, telemetry, sinks.
+Cases of every origin (a run of an application, a file, a list, a table, a test, a message) pass
+here: limits, metrics, the judge in this thread or in a child process, telemetry, sinks.
 """
 
 from __future__ import annotations
@@ -59,21 +59,21 @@ from ragaliq.telemetry.metrics import MetricsRecorder
 logger = logging.getLogger(__name__)
 
 _LONGEST_PAUSE = 60.0
-# How often a case is judged again because the process did not run for a while.
+# Most evaluations of a case that are repeated because the process was frozen.
 _MOST_FREEZES = 5
-# Seconds to wait for sinks when everything is evaluated.
+# Seconds to wait for sinks after the last evaluation.
 _SINKS_WITHIN = 60.0
 
 
 @dataclass
 class CostCap:
-    """A cap on what judging may cost, in US dollars.
+    """Cap on the cost of evaluation, in US dollars.
 
     Attributes:
-        max_cost: From here on nothing more is begun; None for no cap. With 0, what is free
-            continues.
+        max_cost: Cost at which no further case begins; None for no cap. With 0, free evaluations
+            continue.
         spent: Tokens, requests and money so far.
-        option: What the user knows the cap by.
+        option: Name of the user's option, for messages.
     """
 
     max_cost: float | None = None
@@ -82,16 +82,16 @@ class CostCap:
 
     def __post_init__(self) -> None:
         cost = self.max_cost
-        # NaN would never be reached, and a text be noticed when the first case is paid for.
+        # NaN would never be reached, and a string would only fail after the first paid case.
         if cost is not None and not (isinstance(cost, int | float) and cost >= 0):
             raise ConfigurationError(f"{self.option} must be US dollars, got {cost!r}")
 
     @property
     def is_reached(self) -> bool:
-        """Whether nothing more may be begun.
+        """True if nothing more may begin.
 
         Raises:
-            ConfigurationError: There is a cap, and the judge's price is not known.
+            ConfigurationError: There is a cap, but the judge's price is not known.
         """
         if self.max_cost is None:
             return False
@@ -104,61 +104,58 @@ class CostCap:
 
     @property
     def reached(self) -> str:
-        """A sentence on the cap that is reached."""
+        """Message that the cap is reached."""
         return f"${self.spent.cost_usd or 0.0:.4f} is spent, of {self.option} {self.max_cost:g}"
 
 
 class _FrozenError(Exception):
-    """The judge gave no answer while the process did not run: not a failure of the judge."""
+    """The judge did not answer while the process was frozen: not a failure of the judge."""
 
 
 class _FailedForNowError(Exception):
-    """No metric got an answer from the judge, which may pass; nothing was emitted or stored."""
+    """No metric got an answer from the judge, which a retry may fix; nothing was emitted."""
 
 
 class _NoTextError(Exception):
-    """`redact_for_judge` returned something else than a text; the message is its class."""
+    """`redact_for_judge` did not return a string; the message is the class it returned."""
 
 
 class Scorer(AbstractAsyncContextManager["Scorer"]):
-    """Judges cases, one at a time or a stream of many; several may be in work at the same time.
+    """Evaluates cases, one at a time or as a stream, several concurrently.
 
-    Belongs to the event loop that first uses it. Left as an asynchronous context manager, it has
-    the sinks store what is pending and releases everything.
+    It belongs to the event loop that first uses it. As an asynchronous context manager, it flushes
+    the sinks and releases everything at the end.
 
     Args:
         judge: `local`, `claude`, or a judge.
-        metrics: What is measured: names, classes or evaluators; by default the judge's
-            `default_metrics`.
-        policy: For evaluators without a policy of their own.
-        deadline: Seconds each metric of a case may take; None for no limit.
-        limits: What stands between cases and the judge, or limits at work that others share; None
-            for nothing.
-        executor: Where judging happens: `thread`, `process`, or None for the process where it is of
-            use and possible.
-        processes: How many, where it happens in processes; or one that others use as well.
-        niceness: How far such a process steps back for others, 0 (not at all) to 19: on Linux it
-            judges then only while a processor has nothing else to do.
-        telemetry: The shape of what is emitted and the providers, or an emitter to share.
+        metrics: Metrics: names, classes or instances; by default the judge's `default_metrics`.
+        policy: Policy of metrics without their own.
+        deadline: Most seconds for each metric of a case; None for no limit.
+        limits: Limits between cases and the judge, or a shared `Protection`; None for none.
+        executor: Place of evaluation: `thread`, `process`, or None for the process if it is useful
+            and possible.
+        processes: Number of processes, or one that is shared.
+        niceness: Niceness of such a process, 0 to 19: at 19 on Linux it only uses idle processors.
+        telemetry: Shape and providers of the telemetry, or a shared emitter.
         redact_for_judge: Called with each text of a case, and its kind (`question`, `answer`,
             `chunk`), before the judge sees it; results show what it returns, and None empties the
-            text. Where it raises, nothing is sent.
+            text. If it raises, nothing is sent.
         content: Whether the application's texts may enter telemetry and sinks; by default from the
-            environment, else no. An emitter brings its own.
-        sinks: Where results are stored: `sqlite:///path`, sink objects, or a set of sinks.
-        sink_limits: How much may wait for a sink.
-        attempts: How often a case is judged while no metric gets an answer.
+            environment, else no. An emitter has its own setting.
+        sinks: Stores of results: `sqlite:///path`, sink objects, or a `SinkSet`.
+        sink_limits: Queue size, time limit and retries of each sink.
+        attempts: Most attempts while no metric gets an answer.
         backoff: Seconds before the second attempt; each later pause is twice as long.
         waits_for_judge: Seconds a case waits for a breaker that is open.
         waits_for_sinks: Whether a case is done only when a sink has stored its record.
-        keeps_judge: Whether the judge stays open at the end, for others that use it.
+        keeps_judge: Whether the judge stays open at the end because it is shared.
 
     Attributes:
-        judge: Who decides.
-        metrics: What is measured.
-        emitter: Where telemetry goes.
-        sinks: Where results go.
-        protection: The limits at work in this process; None where there are none.
+        judge: The judge.
+        metrics: The metrics.
+        emitter: Emits telemetry.
+        sinks: Store results.
+        protection: The limits with their state in this process; None without limits.
 
     Raises:
         ConfigurationError: A setting is wrong, the judge cannot be built, or it cannot decide one
@@ -215,10 +212,10 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         self._attempts, self._backoff = attempts, backoff
         self._waits_for_judge, self._waits_for_sinks = waits_for_judge, waits_for_sinks
         self._keeps_judge = keeps_judge
-        # What a cascade has; a judge of the user's may mean something else by it.
+        # A cascade's method; a user's judge may use the name for something else.
         self._agreement: Callable[[], Sequence[Any]] | None = getattr(self.judge, "agreement", None)
         self._agreed: Sequence[Any] = ()
-        # Whether the files that its fingerprint needs are read; a mock's class has no such method.
+        # A fingerprint of its own may read files; a mock's class has no such method.
         own = getattr(type(self.judge), "fingerprint", LLMJudge.fingerprint)
         self._is_read = own is LLMJudge.fingerprint
         self.protection = None
@@ -249,19 +246,19 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         metrics: Collection[str] = (),
         lag: float = 0.0,
     ) -> Evaluation:
-        """Judge a case, emit and store the results.
+        """Evaluate a case, emit and store the results.
 
         Args:
             case: Question, context and answer.
-            run: Where the answer came from; by default what the case says.
-            metrics: What is measured; by default what the run's sampling chose, else everything.
+            run: The run that gave the answer; by default from the case.
+            metrics: Names of metrics; by default those that sampling chose for the run, else all.
             lag: Seconds since the end of a live run; 0 for all others.
 
         Returns:
-            A result for every metric. One that failed has a status that says so and no score.
+            A result for every metric. A failed one has a status of failure and no score.
 
         Raises:
-            BudgetExceeded: The budget leaves no room for it; the judge was not asked.
+            BudgetExceeded: The budget is used up; the judge was not asked.
             CircuitOpenError: The breaker is open; the judge was not asked.
             StoreError: With `waits_for_sinks`: no sink stored the record.
         """
@@ -334,8 +331,8 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
                         results = await process.evaluate(case, evaluators, deadline=self._deadline)
                     if results is None:
                         if not self._is_read:
-                            # Refused when the interpreter ends: then nobody minds a loop that is
-                            # held up.
+                            # Refused at the end of the interpreter, when a blocked loop does not
+                            # matter.
                             with suppress(RuntimeError):
                                 await asyncio.to_thread(self.judge.fingerprint)
                             self._is_read = True
@@ -354,7 +351,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         return Evaluation(case=case, results=results, run=run, lag=lag)
 
     def _record_agreement(self, agreement: Callable[[], Sequence[Any]]) -> None:
-        """Record how often the judges of a cascade agree, where that has changed; never raises."""
+        """Record how often the judges of a cascade agree, if that has changed; never raises."""
         try:
             now = agreement()
             if now == self._agreed:
@@ -372,17 +369,17 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
             self._agreement = None
 
     def chosen(self, metrics: Collection[str]) -> Sequence[Evaluator]:
-        """The evaluators of these metrics; all of them where none is named."""
+        """Select the metrics with these names; all of them if there are none."""
         if not metrics:
             return self.metrics
         return [evaluator for evaluator in self.metrics if evaluator.name in metrics]
 
     def unjudged(self, metrics: Collection[str] = ()) -> dict[str, EvaluationResult]:
-        """The results of a case that the breaker kept from the judge."""
+        """Results of a case that the open breaker kept from the judge."""
         return {each.name: self._unjudged[each.name] for each in self.chosen(metrics)}
 
     def redacted(self, case: RAGTestCase) -> RAGTestCase:
-        """A case as results show it: with what `redact_for_judge` returns."""
+        """Apply `redact_for_judge` to a case, as results show it."""
         return case if self._redact is None else _redacted(case, self._redact)[0]
 
     @cached_property
@@ -391,11 +388,11 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         return {each.name: each.failure_result(error, self.judge) for each in self.metrics}
 
     async def is_recorded(self, run: RunInfo, metrics: Collection[str] = ()) -> bool:
-        """Whether a sink has a run's record, so that it was judged and paid for already."""
+        """Check whether a sink has the run's record, so that the run was paid for already."""
         return await self.sinks.holds(self.record_id(run, metrics))
 
     def record_id(self, run: RunInfo, metrics: Collection[str] = ()) -> str:
-        """The id that the record of a run will have; see `EvaluationRecord`."""
+        """Id that the record of a run will have; see `EvaluationRecord`."""
         name, model, *_ = identity_of(self.judge)
         return evaluation_id(run, [(each.name, name, model) for each in self.chosen(metrics)])
 
@@ -413,26 +410,26 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         lacking: Mapping[str, Collection[str]] = MappingProxyType({}),
         cap: CostCap | None = None,
     ) -> AsyncGenerator[Evaluation]:
-        """Judge cases and yield what comes out as soon as it is there, in bounded memory.
+        """Evaluate cases and yield each evaluation as soon as it is done, in bounded memory.
 
         The next case is read only when there is room. When the consumer stops, so does the work.
 
         Args:
-            cases: Read as they are needed.
-            concurrency: Cases judged at the same time, in each process.
-            pipeline: Names what is evaluated, where a case does not say so itself.
-            ended_at: Unix time in seconds of the runs, where a case does not say so itself. In
-                stores it tells the evaluations of one case at several times apart.
-            repeats: How often each case is judged; see `run_id_of`.
-            skip: Ids of runs that were judged before.
-            lacking: By the id of a run that was judged before, the metrics it has no result of.
-            cap: What all of it may cost. What each case cost is counted once the consumer asks for
-                the next one, and has kept it therefore.
+            cases: Cases, read lazily.
+            concurrency: Cases evaluated concurrently in each process.
+            pipeline: Pipeline of cases that name none.
+            ended_at: Unix time in seconds of the runs of cases that name none. In stores it
+                separates evaluations of one case at several times.
+            repeats: Evaluations of each case; see `run_id_of`.
+            skip: Ids of runs that were evaluated before.
+            lacking: Metrics without a result, by the id of a run that was evaluated before.
+            cap: Cap on the total cost. A case's cost is counted when the consumer asks for the next
+                one, and so has kept its evaluation.
 
         Raises:
-            BudgetExceeded: The cap is reached. What was in work by then has been finished and
-                yielded, since it was paid for; nothing was begun after it.
-            ConfigurationError: There is a cap and the judge's price is not known.
+            BudgetExceeded: The cap is reached. Cases in progress were finished and yielded, since
+                they were paid for; no further case was begun.
+            ConfigurationError: There is a cap but the judge's price is not known.
         """
         is_cut = False
 
@@ -474,17 +471,17 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
 
     @property
     def executor(self) -> Executor:
-        """Where cases are evaluated now."""
+        """Executor in use now."""
         in_process = self._processes and not self._processes[0].gave_up
         return "process" if in_process else "thread"
 
     @property
     def restarts(self) -> int:
-        """How often a process that judges had to be started again."""
+        """Number of restarts of the child processes."""
         return sum(process.restarts for process in self._processes)
 
     async def aclose(self) -> None:
-        """Release the judge, the processes and the storage of limits; sinks are closed apart."""
+        """Release judge, processes and the storage of limits; sinks are closed separately."""
         if self.protection is not None:
             await self.protection.aclose()
         for process in self._processes if self._owns_processes else ():
@@ -503,7 +500,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
 
 
 def sink_failed(metrics: MetricsRecorder) -> ErrorHook:
-    """Counts failed attempts of sinks."""
+    """Make a function that counts failed attempts of sinks."""
 
     def count(sink: str, error_type: str) -> None:
         failure = {names.SINK_NAME: sink, names.ERROR_TYPE: error_type}
@@ -513,10 +510,10 @@ def sink_failed(metrics: MetricsRecorder) -> ErrorHook:
 
 
 def _redacted(case: RAGTestCase, redact: Redactor) -> tuple[RAGTestCase, RedactionError | None]:
-    """A case as the judge may see it: the same replacements in all its texts.
+    """Redact a case for the judge: the same replacements in all its texts.
 
-    So evidence that was replaced in a chunk is still found there. Where `redact` raises, the case
-    has no texts, and the error says so.
+    So redacted evidence is still found in its chunk. If `redact` raises, the case has no texts and
+    the error is returned.
     """
 
     def of(text: str, kind: ContentKind) -> str:
@@ -551,7 +548,7 @@ def _redacted(case: RAGTestCase, redact: Redactor) -> tuple[RAGTestCase, Redacti
             "context": chunks(case.context),
             "prompt_context": of(case.prompt_context, "chunk"),
             "history": history,
-            # As long as what is before them in the redacted answer.
+            # Offsets follow the lengths of the redacted answer.
             "citations": [
                 each.model_copy(
                     update={

@@ -1,6 +1,6 @@
-"""What the process that judges runs: it reads cases from its standard input and answers there.
+"""Main program of the child process: it reads cases from its standard input and answers there.
 
-It has nothing of the application: no module, no open file, no thread.
+The process shares nothing with the application: no module, no open file, no thread.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _FIRST_CASE = RAGTestCase(id="warm-up", query="What?", context=["One."], respons
 
 def main() -> None:
     """Serve until the parent hangs up."""
-    # Ctrl-C is for the application, which decides what becomes of the runs that are left.
+    # Ctrl-C is for the application, which decides about the remaining runs.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end = socket.socket(fileno=sys.stdin.fileno())
     threading.Thread(target=_exit_with_parent, args=(end.fileno(),), daemon=True).start()
@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def _exit_with_parent(end: int) -> None:
-    # In a thread, because a long case would keep the event loop from seeing that nobody waits.
+    # In a thread: during a long case the event loop would not notice that the parent is gone.
     poll = select.poll()
     poll.register(end, 0)  # a hang-up is always reported
     poll.poll()
@@ -63,11 +63,11 @@ async def _serve(channel: Channel) -> None:
     judge = read_judge(plan)
     evaluators: dict[str, Evaluator] = {}
     built: OrderedDict[int, RAGTestCase] = OrderedDict()
-    # Loads what loads on first use.
+    # Warm up lazy imports.
     await evaluate_case(_FIRST_CASE, resolve_evaluators(None, judge=judge), judge)
     if plan["niceness"] == LOWEST_PRIORITY and hasattr(os, "SCHED_IDLE"):  # Linux
-        # Of any niceness, this process would keep a processor to the end of its time slice, some
-        # milliseconds, while the application waits for one.
+        # At any niceness, this process would keep a processor for the rest of its time slice, some
+        # milliseconds, while the application waits for it.
         with suppress(OSError):  # a container may forbid it
             os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     await channel.send({"ready": __version__})
@@ -85,8 +85,8 @@ async def _serve(channel: Channel) -> None:
     def answered(task: asyncio.Task[list[Message]]) -> None:
         answering.discard(task)
         replies.append(task.result())
-        # Several at once, since each time the application has to wait for its interpreter; in time
-        # for it to send more before there is nothing left to do here.
+        # Several replies at once, since each makes the application wait for its interpreter; but
+        # early enough for it to send more before this process is idle.
         if len(replies) >= len(answering):
             send()
         elif len(replies) == 1:
@@ -102,7 +102,7 @@ async def _serve(channel: Channel) -> None:
 
 
 async def _build(job: Message, built: OrderedDict[int, RAGTestCase]) -> list[Message]:
-    """Find the context of a run; the case stays here until it is to be evaluated."""
+    """Build the case of a run and keep it here until it is evaluated."""
     try:
         case = RunLog.from_plain(job["run"]).build()
     except Exception as error:  # noqa: BLE001 - as below
@@ -134,14 +134,14 @@ async def _answer(
         )
         return _in_parts(job["id"], [result.model_dump() for result in results.values()])
     except Exception as error:  # noqa: BLE001 - one case must not end the others
-        # The message may quote the application's text: only the type goes back.
+        # The message may quote the application's text: return only the type.
         return [{"id": job["id"], "failed": type(error).__name__}]
 
 
 def _in_parts(number: int, rows: list[Message]) -> list[Message]:
-    """The results as messages, their claims before them and some at a time.
+    """Split results into messages: some claims at a time, before their result.
 
-    While the parent's `json` reads a message, the application's threads wait.
+    The parent's `json` blocks the application's threads while it parses a message.
     """
     parts: list[Message] = []
     for row in rows:

@@ -1,4 +1,4 @@
-"""Settings from the environment; explicit arguments win over them."""
+"""Settings from the environment; explicit arguments take precedence."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ENV_BROKER_URL, ENV_HEARTBEAT = "RAGALIQ_BROKER_URL", "RAGALIQ_WORKER_HEARTBEAT"
 
 
 class JudgeSettings(BaseModel):
-    """The variables that say who judges; None for one that is not set."""
+    """Variables that select the judge; None if not set."""
 
     judge: str | None = None
     model: str | None = None
@@ -29,7 +29,7 @@ class JudgeSettings(BaseModel):
 
 
 class LiveSettings(JudgeSettings):
-    """The variables that a monitor reads."""
+    """Variables that a monitor reads."""
 
     sample_rate: float = Field(1.0, ge=0.0, le=1.0)
     enabled: bool = True
@@ -37,18 +37,18 @@ class LiveSettings(JudgeSettings):
 
 
 def settings_variables() -> frozenset[str]:
-    """The names of the variables that `read_settings` reads."""
+    """Names of the variables that `read_settings` reads."""
     return frozenset(f"{_PREFIX}{name.upper()}" for name in LiveSettings.model_fields)
 
 
 def _values_of(kind: type[JudgeSettings]) -> dict[str, Any]:
-    """What the environment says, by field; an empty variable counts as not set."""
+    """Values of the variables by field; an empty variable counts as not set."""
     values = {name: os.environ.get(f"{_PREFIX}{name.upper()}") for name in kind.model_fields}
     return {name: value for name, value in values.items() if value}
 
 
 def read_judge_settings() -> JudgeSettings:
-    """Read the variables that say who judges."""
+    """Read the variables that select the judge."""
     return JudgeSettings.model_validate(_values_of(JudgeSettings))
 
 
@@ -64,7 +64,7 @@ def read_settings() -> LiveSettings:
 
 
 def settings_problems() -> list[str]:
-    """What is wrong with the variables that begin with `RAGALIQ_`, each by its name."""
+    """Problems of the variables that begin with `RAGALIQ_`, each by its name."""
     try:
         LiveSettings.model_validate(_values_of(LiveSettings))
     except ValidationError as error:
@@ -77,7 +77,7 @@ def settings_problems() -> list[str]:
 
 
 def _without_address(value: object) -> str:
-    # An address in the wrong variable may hold a password.
+    # An address in the wrong variable may contain a password.
     scheme, colon, _ = str(value).partition("://")
     return f"{scheme}{colon}..." if colon else scheme
 
@@ -87,13 +87,13 @@ def chosen_judge(
     judge: JudgeSpec | str | None,
     calibration: CalibrationSpec | None,
 ) -> LLMJudge:
-    """The judge that the arguments ask for, else the environment.
+    """Judge of the arguments, else of the environment.
 
-    A judge that came calibrated stays as it is: an argument wins.
+    A judge that is already calibrated keeps its calibration.
 
     Raises:
-        ConfigurationError: It cannot be built, or the calibration was made for another one. The
-            message names the variable where the value came from one.
+        ConfigurationError: The judge cannot be built, or the calibration was made for another one.
+            The message names the variable that a wrong value came from.
     """
     spec = (settings.judge or "local") if judge is None else judge
     with naming(ENV_JUDGE if judge is None else None):

@@ -1,7 +1,7 @@
 """One interval for means and shares, its form for pairs, and Wilson's; no dependency but Python.
 
-Settings out of range raise ConfigurationError, data that cannot be counted (none, NaN, lengths
-that differ, probabilities outside (0, 1]) DatasetError. Figures of judges and reviewers are in
+Settings out of range raise ConfigurationError; unusable data (none, NaN, different lengths,
+probabilities outside (0, 1]) raises DatasetError. Figures of judges and reviewers are in
 `ragaliq.lab`.
 """
 

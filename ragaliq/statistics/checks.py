@@ -1,4 +1,4 @@
-"""What is refused before anything is computed: a figure from broken data is worse than none."""
+"""Checks of data before anything is computed: a figure from broken data is worse than none."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _PLAIN = {float, int, bool}
 def numbers_of(
     values: Iterable[float], *, name: str, bounds: Bounds = (-math.inf, math.inf)
 ) -> list[float]:
-    """The values as finite floats within the bounds; at least one."""
+    """Convert values to finite floats within the bounds; require at least one."""
     given = list(values)
     if not given:
         raise DatasetError(f"{name}: no values; at least one is needed")
-    # Resampling asks for each number of each resample: the usual case goes without a loop.
+    # Resampling checks every resample: the usual case avoids a Python loop.
     if not set(map(type, given)) <= _PLAIN:
         for position, value in enumerate(given):
             if not isinstance(value, Real):
@@ -44,7 +44,7 @@ def numbers_of(
 
 
 def probabilities_of(values: Iterable[float]) -> list[float]:
-    """Inclusion probabilities: the values, each above 0 and at most 1."""
+    """Check inclusion probabilities: each above 0 and at most 1."""
     probabilities = numbers_of(values, name="probabilities")
     for position, probability in enumerate(probabilities):
         if not 0.0 < probability <= 1.0:
@@ -56,7 +56,7 @@ def probabilities_of(values: Iterable[float]) -> list[float]:
 
 
 def require_same_length(**columns: Sized) -> None:
-    """Raise DatasetError unless all columns have as many values."""
+    """Raise DatasetError unless all columns have the same length."""
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
         listed = ", ".join(f"{name} has {length}" for name, length in lengths.items())

@@ -1,4 +1,4 @@
-"""The interval of a mean or share, and the distributions it rests on; no dependency but Python."""
+"""Intervals of means and shares, and their distributions; no dependency but Python."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from ragaliq.statistics.checks import Bounds, require_share
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """A figure and how far it can be trusted.
+    """Estimate with its interval.
 
     Attributes:
         value: The estimate.
         low: Lower end of the interval.
         high: Upper end of the interval.
-        method: How the interval was made, such as `wilson` or `logit_t`.
-        n: Number of values it rests on.
-        effective_n: How many equally weighted values would tell as much; `n` without weights.
-        confidence: How often such intervals hold the true figure, 0.95 by default.
+        method: Method of the interval, such as `wilson` or `logit_t`.
+        n: Number of values.
+        effective_n: Number of equally weighted values with the same information; `n` without
+            weights.
+        confidence: Share of such intervals that contain the true figure, 0.95 by default.
     """
 
     value: float
@@ -85,7 +86,7 @@ def regularized_beta(x: float, *, a: float, b: float) -> float:
             coefficient = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
         else:
             coefficient = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
-        # Nothing is divided by zero: what comes too near to it is moved away.
+        # Values too near to zero are moved away from it, to avoid dividing by zero.
         lower, upper = 1.0 + coefficient * lower, 1.0 + coefficient / upper
         lower = 1.0 / (lower if abs(lower) > _TINY else _TINY)
         upper = upper if abs(upper) > _TINY else _TINY
@@ -137,12 +138,12 @@ def wilson(share: float, *, n: float, confidence: float = 0.95) -> tuple[float, 
     z = normal_quantile(0.5 + confidence / 2.0)
     centre = (share + z * z / (2.0 * n)) / (1.0 + z * z / n)
     reach = z * math.sqrt(share * (1.0 - share) / n + (z / (2.0 * n)) ** 2) / (1.0 + z * z / n)
-    # At 0 and 1 an end is the share itself; rounding must not move it past.
+    # At 0 and 1 one end equals the share; rounding must not move it past.
     return min(max(0.0, centre - reach), share), max(min(1.0, centre + reach), share)
 
 
 class MeanVariance(NamedTuple):
-    """A mean and what is known of its spread, from which come intervals within the bounds.
+    """Mean with its variance, from which intervals within the bounds follow.
 
     Attributes:
         mean: The estimate.
@@ -160,7 +161,7 @@ class MeanVariance(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Where the mean lies between the bounds, 0 to 1."""
+        """Position of the mean between the bounds, 0 to 1."""
         low, high = self.bounds
         return (self.mean - low) / (high - low)
 
@@ -175,11 +176,11 @@ class MeanVariance(NamedTuple):
         return max(self.bounds[0], self.mean - reach), min(self.bounds[1], self.mean + reach)
 
     def wilson(self, *, least_cases: float = 0.0) -> tuple[float, float]:
-        """Wilson's interval of a share whose estimate has this variance, whatever made it.
+        """Wilson's interval of a share whose estimate has this variance.
 
-        The number of equally likely cases in which a share would have this variance takes the place
-        of the number of cases, with an allowance for few degrees of freedom (Korn & Graubard 1998,
-        Survey Methodology 24(2)). `least_cases` is taken where that number is smaller.
+        The number of cases is replaced by the number of equally weighted ones that would give this
+        variance, with an allowance for few degrees of freedom (Korn & Graubard 1998, Survey
+        Methodology 24(2)), or by `least_cases` if that is larger.
         """
         (low, high), share = self.bounds, self.share
         if not 0.0 < share < 1.0:
@@ -190,7 +191,7 @@ class MeanVariance(NamedTuple):
         return low + lower * (high - low), low + upper * (high - low)
 
     def logit_t(self) -> tuple[float, float]:
-        """The interval by Student's t distribution on the scale of log odds, carried back.
+        """Interval by Student's t distribution on the scale of log odds, transformed back.
 
         Near a bound, estimates of a mean are skewed towards the middle, and so is this interval
         (Newcombe 2001, American Statistician 55(3), for shares). At a bound it is Student's own.
@@ -207,19 +208,19 @@ class MeanVariance(NamedTuple):
 
 
 def has_no_spread(least: float, most: float, bounds: Bounds) -> bool:
-    """Whether all values are equal as far as floating point can tell."""
+    """True if all values are equal within floating-point precision."""
     return most - least <= _ROUNDING * (bounds[1] - bounds[0])
 
 
 def no_spread_interval(
     value: float, *, n: float, bounds: Bounds, confidence: float = 0.95
 ) -> tuple[float, float]:
-    """The interval of a mean when all `n` values are equal.
+    """Interval of a mean when all `n` values are equal.
 
-    Neither a bootstrap nor a variance sees anything in such data, and both would give an interval
-    without width. Yet up to a share `u` of the values may be something else: `u` is the upper end
-    of Wilson's interval for 0 in `n`, and those values may lie anywhere within the bounds. At
-    either bound this is Wilson's interval itself.
+    Bootstrap and variance would both give an interval of width 0 for such data. Yet up to a share
+    `u` of the population may have other values: `u` is the upper end of Wilson's interval for 0 in
+    `n`, and those values may lie anywhere within the bounds. At either bound this is Wilson's
+    interval itself.
     """
     z = normal_quantile(0.5 + confidence / 2.0)
     unseen = z * z / (n + z * z)

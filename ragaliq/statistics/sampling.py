@@ -1,4 +1,4 @@
-"""Figures of a whole population from a sample whose members had unequal chances to be in it.
+"""Estimates for a population from a sample with unequal inclusion probabilities.
 
 Members are drawn independently of each other, each with its own known probability (Poisson
 sampling), which is what a sampler that hashes run ids does. Sources: Hajek 1971 (comment in Godambe
@@ -22,8 +22,8 @@ from ragaliq.statistics.intervals import (
     wilson,
 )
 
-# The Hajek mean, kept as a few sums. Its interval is about the mean that the application would show
-# in the long run, of which the population that was sampled from is itself a sample.
+# The Hajek mean, kept as a few sums. Its interval is for the application's long-run mean: the
+# population that was sampled is itself a sample.
 
 _LEAST_VARIANCE = 1e-15
 _ROUNDING = 1e-9
@@ -31,7 +31,7 @@ _ROUNDING = 1e-9
 
 @dataclass(slots=True)
 class WeightedSums:
-    """What a Hajek mean needs to know of a sample: a few sums, however long the sample is.
+    """Sums of a sample from which the Hajek mean follows, in constant memory.
 
     Attributes:
         n: Number of values.
@@ -50,7 +50,7 @@ class WeightedSums:
     _most: float = -math.inf
 
     def add(self, value: float, probability: float) -> None:
-        """Take in one value that had this chance of being in the sample; both already checked."""
+        """Add a value that had this chance of being in the sample; both are checked already."""
         weight = 1.0 / probability
         self.n += 1
         self.weight += weight
@@ -70,12 +70,12 @@ class WeightedSums:
     @property
     def mean(self) -> float:
         """The Hajek mean."""
-        # Rounding must not move a mean outside what was seen.
+        # Rounding must not move the mean outside the observed values.
         return min(max(self._y / self.weight, self._least), self._most)
 
     @property
     def spread(self) -> float:
-        """The variance of the values themselves in the population."""
+        """Variance of the values in the population."""
         return max(0.0, self._yy / self.weight - self.mean**2)
 
     def variance(self) -> float:
@@ -84,8 +84,8 @@ class WeightedSums:
         squares = self._yy_twice - 2.0 * mean * self._y_twice + mean * mean * self.weight_squared
         if squares <= _LEAST_VARIANCE * self.weight_squared or self.effective_n <= 1.0 + _ROUNDING:
             return 0.0
-        # Kish's size, not the number of values, in n / (n - 1): next to one heavy value the others
-        # say little, and its own distance from a mean it makes itself says nothing.
+        # Kish's size instead of the number of values in n / (n - 1): one heavy value dominates the
+        # mean, so its distance from that mean carries no information.
         return squares / (self.weight**2 - self.weight_squared)
 
     def estimate(self, *, bounds: Bounds = (0.0, 1.0), confidence: float = 0.95) -> Estimate:
@@ -99,7 +99,7 @@ class WeightedSums:
         product = self._yy - (low + high) * self._y + low * high * self.weight
         is_share = abs(product) <= 1e-12 * self.weight * (high - low) ** 2
         if is_share and self.n - n <= _ROUNDING * self.n:
-            # Without weights the number of cases is known, and not guessed from the variance.
+            # Without weights the number of cases is known, not estimated from the variance.
             ends = tuple(
                 low + end * (high - low)
                 for end in wilson(found.share, n=self.n, confidence=confidence)
@@ -132,7 +132,7 @@ def hajek_mean(
     *,
     bounds: Bounds = (0.0, 1.0),
 ) -> Estimate:
-    """The mean of a population from a Poisson sample, its size unknown.
+    """Mean of a population of unknown size from a Poisson sample.
 
     The weighted mean with weights `1 / probability`. The interval is by Student's t distribution
     with Kish's effective size less one as degrees of freedom, on the scale of log odds, because
@@ -159,7 +159,7 @@ def hajek_mean(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedDifference:
-    """The mean change from the first scores to the second, case by case.
+    """Mean change from the first scores to the second, case by case.
 
     Attributes:
         difference: Mean of `second - first` with its interval.
@@ -175,7 +175,7 @@ class PairedDifference:
 
     @property
     def is_clear(self) -> bool:
-        """Whether the interval excludes 0."""
+        """True if the interval excludes 0."""
         return self.difference.low > 0.0 or self.difference.high < 0.0
 
 
@@ -184,7 +184,7 @@ def paired_difference(
     second: Sequence[float],
     probabilities: Sequence[float] | None = None,
 ) -> PairedDifference:
-    """The mean difference of scores, 0 to 1, of the same cases in the same order.
+    """Mean difference of the scores, 0 to 1, of the same cases in the same order.
 
     The interval is that of `hajek_mean` over the differences, so what makes a case hard in both
     runs cancels out.

@@ -1,1 +1,1 @@
-"""What stands between a run and the judge: breaker, budgets, rate limits; of one process or all."""
+"""Limits between a run and the judge: breaker, budgets, rate limits; for one process or all."""

@@ -1,8 +1,8 @@
-"""A circuit breaker: a judge that keeps failing is left alone for a while.
+"""Circuit breaker: pauses a judge that keeps failing.
 
-Our own, since neither known library fits. pybreaker is for threads and Tornado, holds a lock during
-a call, and knows no asyncio. purgatory is asynchronous, but once its pause is over it lets every
-waiting call through instead of one. Both count exceptions; here a failure is a result.
+It is our own, since neither known library fits. pybreaker is for threads and Tornado, holds a lock
+during a call, and does not support asyncio. purgatory is asynchronous, but after its pause it lets
+every waiting call through instead of one. Both count exceptions; here a failure is a result.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NOT_ASKED = "the judge was not asked: it failed too often in a row"
 
 @dataclass(frozen=True, kw_only=True)
 class CircuitBreaker:
-    """When to pause a failing judge.
+    """Settings of the circuit breaker.
 
     Attributes:
         failures: Failed runs in a row that open the breaker.
@@ -45,10 +45,10 @@ class CircuitBreaker:
 
 
 class Circuit:
-    """The breaker at work; used on the worker's loop only, where nothing comes between.
+    """State of the breaker; used on the worker's loop only, without concurrent calls.
 
     Args:
-        breaker: When to open.
+        breaker: The settings.
         clock: Seconds, monotonic.
     """
 
@@ -63,17 +63,17 @@ class Circuit:
 
     @property
     def state(self) -> BreakerState:
-        """The state now."""
+        """Current state."""
         if self._opened_at is None:
             return "closed"
         over = self._clock() - self._opened_at >= self._breaker.pause
         return "half_open" if over else "open"
 
     def enter(self) -> bool:
-        """Let a run go to the judge; returns whether it is the probe.
+        """Admit a run to the judge; return True if it is the probe.
 
         Raises:
-            CircuitOpenError: It may not.
+            CircuitOpenError: The breaker is open.
         """
         if self._is_probing or self.state == "open":
             raise CircuitOpenError(NOT_ASKED)
@@ -81,12 +81,12 @@ class Circuit:
         return self._is_probing
 
     def leave(self, *, failed: bool | None, is_probe: bool, is_lasting: bool = False) -> None:
-        """Note how it went.
+        """Record the outcome of a run.
 
         Args:
-            failed: Whether the judge failed; None where the run says nothing about the judge.
-            is_probe: What `enter` returned.
-            is_lasting: The failure will not pass by itself: one opens the breaker.
+            failed: Whether the judge failed; None if the run says nothing about the judge.
+            is_probe: The value that `enter` returned.
+            is_lasting: Whether the failure is permanent: one such failure opens the breaker.
         """
         if is_probe:
             self._is_probing = False

@@ -1,4 +1,4 @@
-"""What judging may cost in an hour and in a day, in this process or in all processes together."""
+"""Budget: limits on the judge's cost in an hour and a day, for one process or all."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ _FORGET = 20
 
 @dataclass(frozen=True, kw_only=True)
 class Budget(SharedLimits):
-    """Limits on what the judge costs in any hour and any day, for a process or shared by several.
+    """Limits on the judge's cost in any hour and any day, for one process or shared by several.
 
     A run that might exceed a limit is not evaluated and counted `over_budget`. A run's cost is
     known only afterwards, so the cost of the dearest recent run is reserved for each run in
-    progress. A limit can be exceeded only by what the runs in progress, at most `concurrency` in
-    each process, cost beyond what is reserved for them.
+    progress. A limit can be exceeded only if the runs in progress, at most `concurrency` in each
+    process, cost more than their reservations.
 
     Attributes:
-        usd_per_hour: US dollars at list price. A run with an unknown price counts as the dearest of
-            the recent runs; if no price was ever known, the limit counts as used up.
+        usd_per_hour: US dollars at list price. A run with an unknown price counts as the dearest
+            recent run; if no price was ever known, the limit counts as used up.
         usd_per_day: The same for a day.
         tokens_per_hour: Tokens read and written, including cached ones.
         tokens_per_day: The same for a day.
-        storage: Where the counts are kept: `memory://` for this process alone, or a Redis server's
+        storage: Storage of the counts: `memory://` for this process alone, or a Redis server's
             address such as `redis://host:6379/0`, which shares the limits between processes. Needs
             `ragaliq[redis]`.
         local_share: Part of each limit that a process may use while the storage is unavailable,
@@ -64,14 +64,14 @@ class Budget(SharedLimits):
 
 @dataclass(frozen=True, kw_only=True)
 class BudgetLine:
-    """One limit and where it stands.
+    """State of one limit.
 
     Attributes:
         limit: US dollars or tokens.
-        spent: What the runs of the last hour or day cost.
-        reserved: What is reserved for runs that are being judged; with `shared`, in this process.
-        scope: `shared` where the figures are those of all processes, as of the last run here;
-            `process` where they are this process's own, also while the shared storage is
+        spent: Cost of the runs of the last hour or day.
+        reserved: Reservations for runs in progress; with `shared`, those of this process.
+        scope: `shared` if the figures are those of all processes, as of the last run here;
+            `process` if they are this process's own, also while the shared storage is
             unavailable, with its share as the limit.
     """
 
@@ -82,16 +82,16 @@ class BudgetLine:
 
     @property
     def left(self) -> float:
-        """What may still be spent."""
+        """Amount that may still be spent."""
         return max(0.0, self.limit - self.spent - self.reserved)
 
 
 class Reservation(NamedTuple):
-    """What is reserved for one run, by limit, in whole units.
+    """Reservation for one run, by limit, in whole units.
 
     Attributes:
-        amounts: By limit.
-        at: When it was counted in the shared storage, by the local clock; None where it is not.
+        amounts: Amounts by limit.
+        at: Local time at which the shared storage counted it; None if it did not.
     """
 
     amounts: dict[str, int]
@@ -99,11 +99,11 @@ class Reservation(NamedTuple):
 
 
 class BudgetWindow(Window):
-    """A window with what is reserved for runs that are being judged.
+    """Window with reservations for runs in progress.
 
     Attributes:
-        reserved: For runs that are being judged.
-        expected: What the next run may cost.
+        reserved: Reservations for runs in progress.
+        expected: Expected cost of the next run.
         has_known: Whether any cost was known so far.
     """
 
@@ -111,15 +111,15 @@ class BudgetWindow(Window):
     has_known = False
 
     def learn(self, amount: int) -> None:
-        """Note what a run cost."""
-        # Up at once and down slowly: reserving too little is what makes a limit leak.
+        """Update the expected cost with a run's cost."""
+        # Up at once and down slowly: too small a reservation lets a limit be exceeded.
         gap = self.expected - amount
         self.expected -= gap if gap < 0 else gap // _FORGET
         self.has_known = True
 
 
 class BudgetLedger:
-    """A budget at work, or this process's part in one of all processes.
+    """Budget with its current counts, or this process's part of a shared one.
 
     Written on the worker's loop, read from anywhere.
 
@@ -127,7 +127,7 @@ class BudgetLedger:
         budget: The limits.
         clock: Seconds, monotonic.
         hour: Seconds; a day is 24 of them.
-        pause: Seconds between attempts to find a storage that is unavailable.
+        pause: Seconds between attempts to reach a storage that is unavailable.
         on_error: Called with the class of each failure of the storage.
     """
 
@@ -164,11 +164,11 @@ class BudgetLedger:
 
     @property
     def storage(self) -> StorageState:
-        """Where it is counted, and whether that can be reached."""
+        """Storage of the counts, and whether it is reachable."""
         return storage_state(self._shared)
 
     async def reserve(self) -> Reservation | None:
-        """Reserve what one run is expected to cost; None when a limit might be exceeded."""
+        """Reserve the expected cost of one run; None if a limit might be exceeded."""
         taken, expected = None, {name: window.expected for name, window in self._windows.items()}
         if self._shared is not None:
             taken = await self._shared.take(list(expected.values()))
@@ -179,9 +179,9 @@ class BudgetLedger:
             for name, window in self._windows.items() if taken is None else ():
                 window.forget(now)
                 used, limit = window.spent + window.reserved, window.limit
-                # One run always fits into an unused window: else a single dear one, expected again,
-                # would keep all others out for ever. A window that is used up has no room for one
-                # that costs nothing, as far as known.
+                # One run always fits into an unused window: otherwise a single dear run, expected
+                # again, would block all others for ever. A window that is used up also refuses a
+                # run that is expected to cost nothing.
                 if used > 0 and (used >= limit or used + expected[name] > limit):
                     return None
             for name, window in self._windows.items():
@@ -189,7 +189,7 @@ class BudgetLedger:
         return Reservation(expected, taken.at if taken else None)
 
     def settle(self, reserved: Reservation, usage: JudgeUsage) -> None:
-        """Put what a run really cost in the place of what was reserved."""
+        """Replace a reservation by the run's real cost."""
         now = self._clock()
         with self._lock:
             for number, (name, window) in enumerate(self._windows.items()):
@@ -200,7 +200,7 @@ class BudgetLedger:
                     if usage.requests or known:
                         window.learn(here)
                 else:
-                    # A limit that cannot be checked must not be passed over in silence.
+                    # A limit that cannot be checked must not be ignored silently.
                     self._log_failure(name, window)
                     here = window.expected if window.has_known else window.limit
                     everywhere = window.expected if window.has_known else self._limits[name]
@@ -224,7 +224,7 @@ class BudgetLedger:
             )
 
     def lines(self) -> dict[str, BudgetLine]:
-        """Where each limit stands."""
+        """State of each limit."""
         now, lines = self._clock(), {}
         with self._lock:
             for number, (name, window) in enumerate(self._windows.items()):
@@ -242,22 +242,22 @@ class BudgetLedger:
         return lines
 
     async def aclose(self) -> None:
-        """Deliver what the storage does not know, and close the connections."""
+        """Deliver unsent changes to the storage, and close the connections."""
         if self._shared is not None:
             await self._shared.aclose()
 
 
 def _known_tokens(usage: JudgeUsage) -> float | None:
-    """The tokens; None where requests were made and no reply says what they took."""
+    """Tokens of a usage; None if requests were made and no reply reported tokens."""
     return float(usage.total_tokens) if usage.total_tokens or not usage.requests else None
 
 
 def _whole(name: str, amount: float) -> int:
-    """US dollars in millionths, rounded up, or tokens."""
-    # What stands beyond the ninth decimal is what rounding left.
+    """Convert US dollars to millionths, rounded up; tokens stay."""
+    # Digits beyond the ninth decimal are rounding errors.
     return math.ceil(round(amount * _MICRO, 3)) if name.startswith("usd") else math.ceil(amount)
 
 
 def _in_unit(name: str, amount: int) -> float:
-    """The same in US dollars, or tokens."""
+    """Convert millionths to US dollars; tokens stay."""
     return amount / _MICRO if name.startswith("usd") else amount

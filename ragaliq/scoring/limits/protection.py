@@ -1,4 +1,4 @@
-"""What stands between a run and the judge: the breaker, the budget and the rate limits."""
+"""Limits between a run and the judge: the breaker, the budget and the rate limits."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ from ragaliq.telemetry.metrics import MetricsRecorder
 
 _CHARACTERS_PER_TOKEN = 4
 
-# Our own limit; and the death of the process it works in, which is started again at once and gives
-# several runs back together.
+# Our own limit; and the death of the child process, which is restarted at once and fails several
+# runs together.
 _NOT_ITS_FAULT = (RateLimitedError.__name__, JudgeProcessError.__name__)
 _NO_CREDIT = JudgeBillingError.__name__
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What stands between cases and the judge.
+    """Limits between cases and the judge.
 
     Attributes:
-        budget: What judging may cost in an hour and a day; None for no limit.
-        judge_limits: How often the judge may be asked in a minute; None for no limit.
-        breaker: When to leave a failing judge alone; None never to.
+        budget: Limits on cost in an hour and a day; None for no limit.
+        judge_limits: Limits on judge calls in a minute; None for no limit.
+        breaker: Circuit breaker for a failing judge; None for none.
 
     Raises:
-        ConfigurationError: One is of another kind.
+        ConfigurationError: An argument has another type.
     """
 
     budget: Budget | None = None
@@ -60,10 +60,10 @@ class _Sized(Protocol):
 
 
 class Protection:
-    """The limits at work; used on the worker's loop.
+    """Limits with their current state; used on the worker's loop.
 
     Args:
-        metrics: Records what is left of the budget.
+        metrics: Records the rest of the budget.
         circuit: The breaker; None for none.
         ledger: The budget; None for none.
         rates: The rate limiter; None for none.
@@ -81,7 +81,7 @@ class Protection:
 
     @classmethod
     def of(cls, limits: Limits, metrics: MetricsRecorder) -> Self:
-        """The limits of one scorer, which shares them with nobody in this process."""
+        """Limits of one scorer, not shared in this process."""
         failed = storage_failed(metrics)
         return cls(
             metrics,
@@ -94,40 +94,39 @@ class Protection:
 
     @property
     def breaker(self) -> BreakerState:
-        """The breaker's state; `closed` where there is none."""
+        """State of the breaker; `closed` without one."""
         return self._circuit.state if self._circuit else "closed"
 
     def budget(self) -> dict[str, BudgetLine]:
-        """Where each limit of the budget stands."""
+        """State of each limit of the budget."""
         return self._ledger.lines() if self._ledger else {}
 
     @property
     def storage(self) -> StorageState:
-        """Where budget and rate limits are counted, and whether that can be reached."""
+        """Storage of budget and rate limits, and whether it is reachable."""
         states = {limit.storage for limit in (self._ledger, self._rates) if limit}
         return next((state for state in ("unavailable", "shared") if state in states), "local")
 
     async def aclose(self) -> None:
-        """Deliver what the storage does not know, and close the connections."""
+        """Deliver unsent changes to the storage, and close the connections."""
         for limit in (self._ledger, self._rates):
             if limit:
                 await limit.aclose()
 
     @asynccontextmanager
     async def judging(self, case: _Sized) -> AsyncIterator[dict[str, EvaluationResult]]:
-        """Have a case judged inside the block, which fills in the results.
+        """Apply the limits to the block, which evaluates a case and fills in the results.
 
-        However the block ends, what the case cost is charged and what it says about the judge is
-        noted.
+        However the block ends, the cost is charged and the breaker updated.
 
         Args:
-            case: Its size, in bytes, says how many tokens it may take.
+            case: The case; its size in bytes gives the expected tokens.
 
         Raises:
             BudgetExceeded: The budget leaves no room for it.
             CircuitOpenError: The breaker is open.
         """
-        # First of all: a run that would not be sent anyway is not held against the budget.
+        # First, so that a run that is not sent anyway reserves no budget.
         is_probe = self._circuit.enter() if self._circuit else False
         results: dict[str, EvaluationResult] = {}
         reserved, usage = None, JudgeUsage()
@@ -143,8 +142,8 @@ class Protection:
                 try:
                     yield results
                 finally:
-                    # What an evaluator of the user's own, or another process, spent is known from
-                    # the results only; what was spent on a run that came to no end, from its calls.
+                    # The cost of a user's metric, or of another process, is known from the results
+                    # only; that of an aborted run from its calls.
                     usage = spent.usage
                     if results:
                         usage = sum((each.usage for each in results.values()), JudgeUsage())
@@ -167,12 +166,12 @@ class Protection:
 
 
 def storage_failed(metrics: MetricsRecorder) -> Callable[[str], None]:
-    """Counts failures of a storage that is shared, by the class of the error."""
+    """Make a function that counts failures of the shared storage by the class of the error."""
     return lambda kind: metrics.record(names.METRIC_LIMITS_ERRORS, 1, {names.ERROR_TYPE: kind})
 
 
 def _judge_failed(results: Mapping[str, EvaluationResult]) -> bool | None:
-    """Whether the judge failed a run; None where the run says nothing about it."""
+    """True if the judge failed the run; None if the run says nothing about the judge."""
     answers = [
         result.status.is_unanswered
         for result in results.values()

@@ -1,4 +1,4 @@
-"""Judge calls in a minute: those beyond the limit wait for their turn."""
+"""Rate limits: judge calls beyond the limit of a minute wait."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from ragaliq.scoring.limits.windows import SLOTS, Window
 _MINUTE = 60.0
 _TOKENS = "tokens_per_minute"
 _LOOK_AGAIN = 0.01, 0.5
-"""Seconds after which the call that is next in line looks again, at least and at most: others may
-have given back what they did not use."""
+"""Least and most seconds after which the first waiting call checks again: other calls may have
+returned tokens that they did not use."""
 _RECENT = 0.1
 """Weight of the latest call in the mean that the next one is expected to use."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RateLimits(SharedLimits):
-    """How often the judge may be asked, in any minute, by a process or by several together.
+    """Limits on judge calls in any minute, for one process or shared by several.
 
-    Calls wait for their turn on the worker, in the order they came, at most until their metric's
-    deadline. The tokens of a call are known only when it is over: until then the mean of recent
-    calls is counted, and the difference afterwards.
+    Calls wait on the worker, first come, first served, at most until their metric's deadline. The
+    tokens of a call are known only after it: until then the mean of recent calls is counted, and
+    the difference afterwards.
 
     Attributes:
-        requests_per_minute: Calls of the judge. Retries that an SDK makes itself are not seen.
+        requests_per_minute: Calls of the judge. Retries by an SDK are not counted.
         tokens_per_minute: Tokens read and written, including cached ones.
-        storage: Where the counts are kept, as in `Budget`.
+        storage: Storage of the counts, as in `Budget`.
         local_share: As in `Budget`, but one call a minute is always allowed.
         name: As in `Budget`.
 
@@ -53,12 +53,12 @@ class RateLimits(SharedLimits):
 
 
 class RateLimiter:
-    """Rate limits at work; used on one event loop.
+    """Grants permits within the rate limits; used on one event loop.
 
     Args:
         limits: The limits.
         minute: Seconds of a minute.
-        pause: Seconds between attempts to find a storage that is unavailable.
+        pause: Seconds between attempts to reach a storage that is unavailable.
         on_error: Called with the class of each failure of the storage.
     """
 
@@ -90,14 +90,14 @@ class RateLimiter:
 
     @property
     def storage(self) -> StorageState:
-        """Where the counts are, and whether they can be reached."""
+        """Storage of the counts, and whether it is reachable."""
         return storage_state(self._shared)
 
     async def take(self, guess: int) -> Permit:
         """Wait until a call is permitted.
 
         Args:
-            guess: The tokens to expect while nothing is known of other calls.
+            guess: The tokens to expect before any other call was counted.
         """
         async with self._line:
             expected = max(0, guess if self._mean is None else round(self._mean))
@@ -131,8 +131,8 @@ class RateLimiter:
         beyond = tokens - permit.tokens
         if _TOKENS not in self._windows or not beyond:
             return
-        # Given back where it was taken, so that it does not make room twice; what came on top is
-        # counted now, so that it counts for a whole minute.
+        # Unused tokens are returned to the slot they were taken from, so that they do not make room
+        # twice; extra tokens are counted now, for a whole minute.
         now = time.monotonic()
         at = permit.at if beyond < 0 else now
         self._windows[_TOKENS].forget(now)
@@ -141,11 +141,11 @@ class RateLimiter:
             self._shared.change(len(self._windows) - 1, beyond, at=at)  # tokens come last
 
     async def aclose(self) -> None:
-        """Deliver what the storage does not know, and close the connections."""
+        """Deliver unsent changes to the storage, and close the connections."""
         if self._shared is not None:
             await self._shared.aclose()
 
 
 def _costs(expected: int, limits: Mapping[str, int]) -> dict[str, int]:
-    # Nothing larger than the limit would ever pass; the rest is counted when the call is over.
+    # A cost above the limit would never be permitted; the rest is counted after the call.
     return {name: min(expected, limit) if name == _TOKENS else 1 for name, limit in limits.items()}

@@ -1,10 +1,10 @@
-"""Windows that processes share: counters in Redis, and a share of them without it.
+"""Windows shared by processes: counters in Redis, and a local share of them without it.
 
-With each request a process sends what it used in each window, in the place of what it sent before,
-and what a call is expected to use; one script takes that from every window, or from none. So no
-request counts twice, what was taken and never arrived here is free again with the next one, and a
-server that lost its data has them back. A window counts in slots of a sixtieth of its length and
-expires with the last of them; what a process that died had taken is free again then, at the latest.
+Each request carries the process's cumulative usage of each window (replacing its last report) and
+the amount to take; a Lua script takes it from every window or from none. So no request counts
+twice, an amount whose reply was lost is free again with the next request, and a server that lost
+its data gets it back. A window counts in slots of a sixtieth of its length and expires with the
+last of them, which frees what a dead process had taken.
 """
 
 from __future__ import annotations
@@ -102,14 +102,14 @@ return { fits, totals }
 
 
 class Taken(NamedTuple):
-    """Whether there was room, which is taken then, and when that was by the local clock."""
+    """Reply of the storage: True if the amounts fitted and were taken, and the local time."""
 
     fits: bool
     at: float
 
 
 class _Heard(NamedTuple):
-    """What is used of each window by all and by this process, since when by the local clock."""
+    """Usage of each window by all and by this process, with the local time."""
 
     at: float
     totals: list[int]
@@ -118,11 +118,11 @@ class _Heard(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class SharedLimits:
-    """The settings of limits that processes may share; see `Budget`.
+    """Base of the settings of limits that processes may share; see `Budget`.
 
     Raises:
-        ConfigurationError: A limit cannot be counted, none is given, or the storage cannot be used;
-            no password is shown.
+        ConfigurationError: A limit cannot be counted, none is given, or the storage cannot be
+            used. The message shows no password.
     """
 
     storage: str = field(default=_IN_MEMORY, repr=False)  # it may hold a password
@@ -154,7 +154,7 @@ class SharedLimits:
             if not _ADDRESS.fullmatch(self.storage):
                 raise ValueError  # noqa: TRY301 - as what the client raises
             pool = _client(self.storage).connection_pool
-            # What is after the question mark is looked at with the first connection: too late.
+            # The query of the address is only checked by the first connection: too late.
             pool.connection_class(**pool.connection_kwargs)
         except ImportError:
             raise ConfigurationError(
@@ -170,22 +170,22 @@ class SharedLimits:
 
     @property
     def is_shared(self) -> bool:
-        """Whether processes count together."""
+        """True if processes count together."""
         return self.storage != _IN_MEMORY
 
     def limits(self) -> dict[str, float]:
-        """The limits that are given, by name."""
+        """Limits that are set, by name."""
         settings = {each.name for each in fields(SharedLimits)}
         own = ((name, limit) for name, limit in vars(self).items() if name not in settings)
         return {name: limit for name, limit in own if limit is not None}
 
     def here(self, limit: float) -> int:
-        """What this process may use of a limit by itself."""
+        """Part of a limit that this process may use without the storage."""
         return max(1, math.floor(limit * self.local_share if self.is_shared else limit))
 
 
 def storage_state(shared: SharedWindows | None) -> StorageState:
-    """Where it is counted, and whether that can be reached; None for this process alone."""
+    """Storage of the counts, and whether it is reachable; None for this process alone."""
     if shared is None:
         return "local"
     return "unavailable" if shared.is_unavailable else "shared"
@@ -200,12 +200,12 @@ def _client(address: str) -> Any:
 
 
 class SharedWindows:
-    """This process's part in windows that many processes count in; used on one event loop.
+    """This process's part in windows that many processes share; used on one event loop.
 
-    What is used is noted here, and delivered with the next request; in the background at the
-    latest, as soon as the storage is there, which is looked for every `pause` seconds. `windows`
-    has by name the limit of all, and a local window of the same length for `local_share` of it.
-    `key` tells them from others in the same storage; `lock` is held while local windows change.
+    Usage is counted here and delivered with the next request, or in the background once the storage
+    is reachable, which is tried every `pause` seconds. `windows` maps names to the limit of all
+    processes and a local window of the same length for `local_share` of it. `key` separates them
+    from others in the same storage; `lock` is held while local windows change.
     """
 
     def __init__(
@@ -223,7 +223,7 @@ class SharedWindows:
         self._address, self._key, self._share, self._pause = address, key, local_share, pause
         self._lock, self._on_error = lock or nullcontext(), on_error
         self._local = [window for _, window in windows.values()]
-        # What this process used itself, whatever becomes of the storage.
+        # Usage of this process, independent of the storage.
         self._used_here = [Window(window.limit, window.length) for window in self._local]
         process = uuid4().hex
         names = [f"ragaliq:{{{key}}}:{name}" for name in windows]
@@ -241,7 +241,7 @@ class SharedWindows:
     async def take(self, amounts: Sequence[int]) -> Taken | None:
         """Take amounts from every window, or from none; None while the storage is unavailable.
 
-        A window that is used up has no room for what takes nothing either.
+        A window that is used up refuses an amount of 0 as well.
         """
         asking = asyncio.ensure_future(self._ask(amounts))
         try:
@@ -260,9 +260,9 @@ class SharedWindows:
         self._deliver_soon()
 
     def change(self, window: int, amount: int, *, at: float) -> None:
-        """Note what was used of a window beyond what was taken.
+        """Count a change of what was taken from a window.
 
-        Less than nothing gives back, at the moment when it was taken by the local clock.
+        A negative amount is returned to the slot of `at`, by the local clock.
         """
         if amount:
             self._used_here[window].spend(amount, at)
@@ -270,7 +270,7 @@ class SharedWindows:
             self._deliver_soon()
 
     def used(self, window: int) -> int | None:
-        """What is used in one window by all, as far as known; None where nothing is. Any thread."""
+        """Usage of one window by all processes, as last known; None if unknown. Thread-safe."""
         heard = self._heard
         if self.is_unavailable or heard is None:
             return None
@@ -281,7 +281,7 @@ class SharedWindows:
             self._task = asyncio.ensure_future(self._deliver_in_background())
 
     async def aclose(self) -> None:
-        """Deliver what is left, if the storage is there, and close the connection."""
+        """Deliver unsent changes, if the storage is reachable, and close the connection."""
         if self._task is not None:
             self._task.cancel()
         if self._delivered < self._changes and not self.is_unavailable:
@@ -298,8 +298,8 @@ class SharedWindows:
                 continue
             await asyncio.sleep(self._pause)
             await self._close()  # other connections of the pool are as dead
-            # Others find the storage a little later, and it does not know before what they used: a
-            # caller that asked now might get the same once more.
+            # Other processes reconnect a little later and report their usage only then: a call
+            # permitted now might exceed the limit.
             until = time.monotonic() + 2 * self._pause + _ANSWERS_WITHIN
             while await self._ask() is not None:
                 if time.monotonic() >= until:
@@ -309,7 +309,7 @@ class SharedWindows:
                 await asyncio.sleep(min(_DELIVER_EVERY, self._pause))
 
     async def _ask(self, amounts: Sequence[int] = ()) -> Taken | None:
-        # One at a time: what a request sends holds what came of the one before.
+        # One at a time: a request includes the outcome of the one before.
         async with self._line:
             if amounts and self.is_unavailable:
                 return None
@@ -319,7 +319,7 @@ class SharedWindows:
             sent = [window.spent for window in own]
             request = {
                 **self._always_sent,
-                # By the end of its slot, so that it leaves late rather than too early.
+                # By the end of its slot, so that usage expires late rather than early.
                 "used": [
                     [(max(0, round((now - ends) * 1000)), amount) for ends, amount in each.slots()]
                     for each in own
@@ -333,8 +333,7 @@ class SharedWindows:
                 async with asyncio.timeout(_ANSWERS_WITHIN):
                     parameters = len(self._keys), *self._keys, dumps(request)
                     fits, totals = await self._connection.eval(_SCRIPT, *parameters)
-            # Not all that the client raises has a class of its own in common. Whatever it is, it
-            # must not cost a run.
+            # The client's exceptions have no common base class, and none of them may fail a run.
             except Exception as error:  # noqa: BLE001
                 self._lost(type(error).__name__)
                 return None
@@ -369,17 +368,17 @@ class SharedWindows:
         )
 
     def _begin_alone(self, heard: _Heard) -> None:
-        """Leave in each local window this process's share of what all had left.
+        """Set each local window to this process's share of what is left.
 
-        What all have used counts as used now, so that it leaves late rather than too early.
+        The usage of all processes counts as of now, so that it expires late rather than early.
         """
         now = time.monotonic()
         for number, window in enumerate(self._local):
             limit, total = self._always_sent["limits"][number], heard.totals[number]
-            # Others are taken to have used what is theirs since this process last heard of them.
+            # Assume that the others have used their shares since this process last heard of them.
             others = (1 - self._share) * limit * (now - heard.at) / window.length
             others = min(others, max(0, limit - total))
-            # What is reserved here counts as reserved: it is not spent as well.
+            # Reservations here count as reserved, not as spent.
             own = max(0, self._used_here[number].spent - heard.own[number]) - window.reserved
             total = max(0, total + min(0, own))
             window.clear()

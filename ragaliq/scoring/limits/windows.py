@@ -1,4 +1,4 @@
-"""What was spent in the last minute, hour or day, counted in whole units."""
+"""Sliding window: what was spent in the last minute, hour or day, in whole units."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ SLOTS = 60
 
 
 class Window:
-    """What was spent in the last `length` seconds.
+    """Amount spent in the last `length` seconds.
 
-    Counted in slots, so that it takes the same room however much is spent. A slot counts in full
-    until the last moment it stands for has left the window: never is too little counted.
+    It counts in slots, so that its memory is constant. A slot counts in full until its last moment
+    has left the window: the count is never too low.
 
     Args:
-        limit: What may be spent, in whole units.
+        limit: Most that may be spent, in whole units.
         length: Seconds.
 
     Attributes:
-        spent: What was.
-        reserved: What may be spent soon, and is not yet; see `BudgetWindow`.
+        spent: Amount spent.
+        reserved: Amount reserved; see `BudgetWindow`.
     """
 
     reserved = 0
@@ -29,29 +29,29 @@ class Window:
         self._slots: dict[float, int] = {}
 
     def slot(self, at: float) -> float:
-        """When the slot ends that a moment belongs to."""
+        """End of the slot that a moment belongs to."""
         step = self.length / SLOTS
         return (at // step + 1) * step
 
     def slots(self) -> list[tuple[float, int]]:
-        """When each slot ends, and what was spent in it."""
+        """End of each slot, and the amount spent in it."""
         return list(self._slots.items())
 
     def clear(self) -> None:
-        """Exclude everything."""
+        """Remove everything."""
         self.spent = 0
         self._slots.clear()
 
     def forget(self, now: float) -> None:
-        """Exclude what is too old to count."""
+        """Remove the slots that are too old."""
         for ends in [ends for ends in self._slots if ends + self.length <= now]:
             self.spent -= self._slots.pop(ends)
 
     def spend(self, amount: int, at: float) -> None:
-        """Count something spent at a moment; less than nothing gives back what was counted then."""
+        """Count an amount at a moment; a negative one reduces what was counted then."""
         slot = self.slot(at)
         if amount < 0:
-            # Given back elsewhere, it would make room that is still there when the slot is gone.
+            # A reduction of another slot would still make room after this slot has expired.
             amount = max(amount, -self._slots.get(slot, 0))
         self._slots[slot] = self._slots.get(slot, 0) + amount
         self.spent += amount
