@@ -134,8 +134,9 @@ test-browser: $(READY) chromium ## Open the report in a real Chromium
 	@$(PY) -m pytest tests/reports/browser/test_page.py -m browser --log-cli-level=WARNING $(ARGS)
 
 .PHONY: pictures
-pictures: $(READY) chromium ## Take the docs' pictures of terminal, notebook and report again
+pictures: $(READY) chromium $(BACKENDS)/phoenix/.ready ## Take all pictures of the docs again, each from a run (installs Phoenix once: minutes)
 	@$(PY) -m pytest tests/reports/browser/test_pictures.py -m browser $(ARGS)
+	@$(PY) -m pytest tests/backends/test_phoenix.py -k shows_the_verdict -m backends $(ARGS)
 
 .PHONY: test-backends
 test-backends: $(READY) brokers chromium $(BACKENDS)/phoenix/.ready $(BACKENDS)/mlflow/.ready $(BACKENDS)/prometheus/.ready $(BACKENDS)/prometheus-redis-exporter/.ready ## Try real Phoenix, MLflow and Prometheus servers (installs them once: minutes)

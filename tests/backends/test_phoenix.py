@@ -52,9 +52,9 @@ def records(phoenix):
         return answer_all(provider, PhoenixSink(phoenix))
 
 
-def spans(phoenix, project=PROJECT):
+def found_in_project(address):
     try:
-        return fetch(f"{phoenix}/v1/projects/{project}/spans?limit=1000")["data"]
+        return fetch(address)["data"]
     except HTTPError as error:
         # A project begins with its first span, which Phoenix stores in its own time.
         if error.code != 404:
@@ -62,9 +62,15 @@ def spans(phoenix, project=PROJECT):
         return []
 
 
+def spans(phoenix, project=PROJECT):
+    return found_in_project(f"{phoenix}/v1/projects/{project}/spans?limit=1000")
+
+
 def annotations(phoenix, records):
     chosen = "&".join(f"span_ids={record.run.target.span_id}" for record in records)
-    return fetch(f"{phoenix}/v1/projects/{PROJECT}/span_annotations?{chosen}&limit=1000")["data"]
+    return found_in_project(
+        f"{phoenix}/v1/projects/{PROJECT}/span_annotations?{chosen}&limit=1000"
+    )
 
 
 def all_annotations(phoenix, records):

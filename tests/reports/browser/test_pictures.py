@@ -17,7 +17,8 @@ from ragaliq.reports import write_report
 
 pytestmark = pytest.mark.browser
 
-IMAGES = Path(__file__).parents[3] / "docs/pages/images"
+ROOT = Path(__file__).parents[3]
+IMAGES = ROOT / "docs/pages/images"
 MOST_BYTES = 200_000
 PAID = "Refunds are paid within five working days."
 ANSWERS = f"""\
@@ -33,6 +34,24 @@ from ragaliq.datasets import read_cases
 
 run = evaluate(read_cases("answers.csv"), metrics=["faithfulness"])
 run"""
+HANDBOOK = """
+import sys
+folder, store = sys.argv[1:]
+sys.path.insert(0, folder)
+from handbook.questions import load_questions
+from handbook.session import load_handbook
+from langchain_demo import application
+from ragaliq import Monitor
+
+questions = load_questions()
+monitor = Monitor(
+    judge="local", metrics=["faithfulness", "hallucination"], sinks=[store], capture_content=True
+)
+with monitor, application(load_handbook(questions), monitor) as ask:
+    for each in questions:
+        ask(each.question)
+    monitor.flush(60)
+"""
 
 
 @pytest.fixture
@@ -87,18 +106,51 @@ def test_the_notebook(tab, answers):
     taken(tab, body + cell + shown, "notebook.png", width=900)
 
 
+@pytest.fixture(scope="module")
+def handbook(tmp_path_factory):
+    """The report of the LangChain demo: its live answers, judged by the embedded judge."""
+    folder = tmp_path_factory.mktemp("handbook")
+    store = f"sqlite:///{folder / 'handbook.db'}"
+    done = subprocess.run(
+        [sys.executable, "-c", HANDBOOK, str(ROOT / "examples/demo"), store],
+        env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    page = folder / "report.html"
+    write_report(store, page, title="Bicycle handbook, answers of the demo")
+    return page
+
+
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_the_report(tab, museum, results_file, tmp_path, dark):
-    page = tmp_path / "report.html"
-    write_report(results_file(museum(3000)), page, title="Museum guide, example data")
+def test_the_report(tab, handbook, dark):
     name = "dark" if dark else "light"
     tab.shape(width=1200, height=960, dark=dark)
-    tab.open(page)
+    tab.open(handbook)
     tab.picture(IMAGES / f"report-scores-{name}.png")
     tab.shape(width=1200, height=840, dark=dark)
-    tab.open(page, "#metric=faithfulness&verdict=CONTRADICTED&text=tide+clock")
+    tab.open(handbook, "#metric=faithfulness&verdict=CONTRADICTED&text=fast+charger")
     tab.js("document.getElementById('answers').scrollIntoView()")
     tab.js("new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r(1))))")
     tab.picture(IMAGES / f"report-answer-{name}.png")
     for path in IMAGES.glob(f"report-*-{name}.png"):
         assert path.stat().st_size < MOST_BYTES
+
+
+def test_the_plot_of_quality(tmp_path):
+    store, plot = tmp_path / "month.db", IMAGES / "quality-month.svg"
+    for command in (
+        [str(ROOT / "examples/quality/month.py"), str(store)],
+        ["-m", "ragaliq.cli", "quality", str(store), "--plot", str(plot), "--plan", "0.03"],
+    ):
+        done = subprocess.run(
+            [sys.executable, *command],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
