@@ -68,9 +68,7 @@ def spans(phoenix, project=PROJECT):
 
 def annotations(phoenix, records):
     chosen = "&".join(f"span_ids={record.run.target.span_id}" for record in records)
-    return found_in_project(
-        f"{phoenix}/v1/projects/{PROJECT}/span_annotations?{chosen}&limit=1000"
-    )
+    return found_in_project(f"{phoenix}/v1/projects/{PROJECT}/span_annotations?{chosen}&limit=1000")
 
 
 def all_annotations(phoenix, records):
