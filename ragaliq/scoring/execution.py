@@ -22,7 +22,8 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path, PurePath
 from typing import Any, Literal, get_args
 from weakref import WeakKeyDictionary
@@ -330,6 +331,19 @@ class ChildLostError(Exception):
         self.hung, self.was_asked = hung, was_asked
 
 
+@dataclass(eq=False)
+class _Asked:
+    """A message that a process has not answered yet."""
+
+    reply: asyncio.Future[Message]
+    since: float
+    silent_for: float
+
+    def fail(self, error: ChildLostError) -> None:
+        if not self.reply.done():
+            self.reply.set_exception(error)
+
+
 class Child:
     """Running child process; made with `start`, used on the event loop that started it."""
 
@@ -337,11 +351,14 @@ class Child:
         self._process = process
         self._channel = channel
         self._loop = asyncio.get_running_loop()
-        self._waiting: dict[int, asyncio.Future[Message | None]] = {0: self._loop.create_future()}
+        self._waiting: dict[int, _Asked] = {}
         self._claims: defaultdict[int, list[Message]] = defaultdict(list)  # of unfinished replies
-        self._numbers = itertools.count(1)
+        self._numbers = itertools.count()  # 0 is the plan, whose reply has no number
         self._evaluators: dict[str, int] = {}
         self._heard = self._loop.time()
+        self._timer: asyncio.TimerHandle | None = None
+        self._sending: asyncio.Task[None] | None = None
+        self._unsent: list[int] = []
         self._is_lost = False  # nothing can be sent any more
         self._listening = asyncio.create_task(self._listen())
 
@@ -371,21 +388,18 @@ class Child:
             where = f" in {frames[-1].name}()" if frames else ""
             raise StartFailedError(f"{type(error).__name__}{where}: {error}") from error
         child = cls(process, Channel(ours))
+        failure = "another version of ragaliq"
         try:
-            async with asyncio.timeout(_START_WITHIN):
-                await child._channel.send(plan)
-                hello = await asyncio.shield(child._waiting[0])
-        except OSError:  # it has gone already; TimeoutError is one of these
-            hello = None
+            hello = await child.ask(plan, silent_for=_START_WITHIN)
+            if hello.get("ready") == __version__:
+                return child
+        except ChildLostError:
+            failure = ""
         except BaseException:
             process.kill()
             raise
-        if hello is not None and hello.get("ready") == __version__:
-            return child
         await child.aclose()
-        raise StartFailedError(
-            f"exit code {child.exit_code}" if hello is None else "another version of ragaliq"
-        )
+        raise StartFailedError(failure or f"exit code {child.exit_code}")
 
     @property
     def pid(self) -> int:
@@ -428,30 +442,52 @@ class Child:
         Raises:
             ChildLostError: The process ended first.
         """
-        number, asked = next(self._numbers), self._loop.time()
-        reply = self._waiting[number] = self._loop.create_future()
+        number = next(self._numbers)
+        asked = _Asked(self._loop.create_future(), self._loop.time(), silent_for)
+        self._waiting[number] = asked
+        self._send(number, {"id": number} | message)
+        if self._timer is None or self._timer.when() > asked.since + silent_for:
+            self._watch()
         try:
-            async with asyncio.timeout(silent_for):
-                await self._channel.send({"id": number} | message)
-            # A process that answers other cases is alive, however long this case's queue is.
-            while not reply.done():
-                left = max(asked, self._heard) + silent_for - self._loop.time()
-                if left <= 0:
-                    raise TimeoutError  # noqa: TRY301 - as if `send` had run out of time
-                await asyncio.wait({reply}, timeout=left)
-        except TimeoutError:
-            self._process.kill()
-            raise ChildLostError(hung=True) from None
-        except OSError:
-            self._is_lost = True
-            raise ChildLostError(hung=False, was_asked=False) from None
+            answer = await asked.reply
         finally:
             self._waiting.pop(number, None)
             claims = self._claims.pop(number, [])
-        answer: Message | None = reply.result()
-        if answer is None:
-            raise ChildLostError(hung=False)
         return answer | {"claims": claims}
+
+    def _send(self, number: int, message: Message) -> None:
+        sending = self._channel.send(message)
+        if sending is not self._sending:  # which may take in later messages
+            self._sending, self._unsent = sending, []
+            sending.add_done_callback(partial(self._sent, self._unsent))
+        self._unsent.append(number)
+
+    def _sent(self, numbers: list[int], sending: asyncio.Task[None]) -> None:
+        if sending.cancelled() or sending.exception() is not None:
+            self._is_lost = True
+            for number in numbers:
+                if number in self._waiting:
+                    self._waiting[number].fail(ChildLostError(hung=False, was_asked=False))
+
+    def _watch(self) -> None:
+        """Kill the process if it is overdue, else check again when it would be.
+
+        A process that answers other cases is alive, however long a case's queue is. One timer
+        serves all cases: one for each would cost more than the rest of asking.
+        """
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        now = self._loop.time()
+        waiting = self._waiting.values()
+        due = {each: max(each.since, self._heard) + each.silent_for for each in waiting}
+        overdue = [each for each, at in due.items() if at <= now]
+        if overdue:
+            self._process.kill()
+        for each in overdue:
+            each.fail(ChildLostError(hung=True))
+        if later := [at for at in due.values() if at > now]:
+            self._timer = self._loop.call_at(min(later), self._watch)
 
     async def aclose(self) -> None:
         """Kill the process; it holds nothing that must be saved."""
@@ -470,22 +506,23 @@ class Child:
                 while (message := await self._channel.receive()) is not None:
                     self._heard = self._loop.time()
                     number = message.get("id", 0)
-                    reply = self._waiting.get(number)
-                    if reply is None or reply.done():
+                    asked = self._waiting.get(number)
+                    if asked is None or asked.reply.done():
                         continue
                     if "claims" in message:
                         self._claims[number] += message["claims"]
                     else:
-                        reply.set_result(message)
+                        asked.reply.set_result(message)
             await self._reap(_EXIT_WITHIN)
         finally:
             # Also if the loop ends because the monitor was garbage-collected without being closed.
             self._process.kill()
             await self._reap(1.0)
             self._channel.close()
-            for reply in self._waiting.values():
-                if not reply.done():
-                    reply.set_result(None)
+            if self._timer is not None:
+                self._timer.cancel()
+            for asked in self._waiting.values():
+                asked.fail(ChildLostError(hung=False))
 
     async def _reap(self, seconds: float) -> None:
         until = self._loop.time() + seconds
@@ -549,11 +586,11 @@ class Channel:
         self._unsent = bytearray()
         self._sending: asyncio.Task[None] | None = None
 
-    async def send(self, *messages: Message) -> None:
-        """Send messages, each of them whole, even if the caller stops waiting.
+    def send(self, *messages: Message) -> asyncio.Task[None]:
+        """Send messages, each of them whole.
 
-        Raises:
-            OSError: The other side is gone.
+        Returns:
+            A task that ends when they are sent, with an OSError where the other side is gone.
         """
         for message in messages:
             # The json module, not pydantic's: text may hold lone surrogates, scores may be NaN.
@@ -561,9 +598,9 @@ class Channel:
             self._unsent += _LENGTH.pack(len(text)) + text
         if self._sending is None or self._sending.done():
             self._sending = asyncio.create_task(self._send_all())
-            # Retrieve the exception, or asyncio would log it if nobody waits any more.
+            # Retrieve the exception, or asyncio would log it if nobody waits.
             self._sending.add_done_callback(lambda task: task.cancelled() or task.exception())
-        await asyncio.shield(self._sending)
+        return self._sending
 
     async def _send_all(self) -> None:
         loop = asyncio.get_running_loop()

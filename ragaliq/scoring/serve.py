@@ -70,17 +70,14 @@ async def _serve(channel: Channel) -> None:
         # milliseconds, while the application waits for it.
         with suppress(OSError):  # a container may forbid it
             os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    await channel.send({"ready": __version__})
+    channel.send({"ready": __version__})
     answering: set[asyncio.Task[list[Message]]] = set()
-    sending: set[asyncio.Task[None]] = set()
     replies: list[list[Message]] = []
 
     def send() -> None:
         if replies:
-            task = asyncio.create_task(channel.send(*chain.from_iterable(replies)))
+            channel.send(*chain.from_iterable(replies))
             replies.clear()
-            sending.add(task)
-            task.add_done_callback(sending.discard)
 
     def answered(task: asyncio.Task[list[Message]]) -> None:
         answering.discard(task)

@@ -187,11 +187,12 @@ def claim_attributes(
         names.CLAIM_VERDICT: claim.verdict or UNVERIFIED,
         names.CLAIM_CONFIDENCE: claim.confidence,
         names.CLAIM_IS_UNSURE: claim.is_unsure,
-        names.CLAIM_DOCUMENT_IDS: [sendable(str(i)[: names.MAX_DOCUMENT_ID_LENGTH]) for i in ids],
         names.CLAIM_EVIDENCE_VERIFIED: claim.evidence_verified,
         names.CLAIM_DECIDED_BY: identifier(claim.decided_by),
-        names.JUDGE_CALIBRATION: identifier(claim.calibration),
     }
+    if ids:
+        limit = names.MAX_DOCUMENT_ID_LENGTH
+        attributes[names.CLAIM_DOCUMENT_IDS] = [sendable(str(i)[:limit]) for i in ids]
     if claim.support_source is not None:
         attributes[names.CLAIM_SUPPORT_SOURCE] = claim.support_source
     if content.on_spans:

@@ -162,6 +162,11 @@ def target_context(target: SpanTarget | None) -> Context:
     return trace.set_span_in_context(NonRecordingSpan(span), Context())
 
 
+def _is_convention(attribute: str) -> bool:
+    """Whether the GenAI conventions name an attribute of the result event."""
+    return attribute.startswith("gen_ai.") or attribute == names.ERROR_TYPE
+
+
 class Emitter:
     """Emits evaluations through the options' providers, or the process's own.
 
@@ -406,9 +411,9 @@ class Emission:
             if failed:
                 span.set_status(StatusCode.ERROR, identifier(result.error_type or ""))
             if detail == "spans" and of_span.is_valid:
-                within = trace.set_span_in_context(span, Context())
+                within, tracer = trace.set_span_in_context(span, Context()), emitter.tracer
                 for index, claim in enumerate(claims[: names.MAX_CLAIM_SPANS]):
-                    emitter.tracer.start_span(
+                    tracer.start_span(
                         f"{names.SPAN_CLAIM} {(claim.verdict or 'unverified').lower()}",
                         context=within,
                         attributes=claim_attributes(index, claim, content, documents),
@@ -430,8 +435,10 @@ class Emission:
                 }
             )
             if emitter.logger_provider is None:
-                # Span events are being deprecated: only if there is no other carrier.
-                span.add_event(names.EVENT_RESULT, attributes)
+                # Span events are being deprecated: only if there is no other carrier. The rest
+                # is on the span, and each attribute costs the application time at the exporter.
+                own = {name: attributes[name] for name in attributes if _is_convention(name)}
+                span.add_event(names.EVENT_RESULT, own)
             else:
                 emitter.event(
                     names.EVENT_RESULT, attributes, is_warning=failed, context=self._target

@@ -148,7 +148,6 @@ async def test_each_attribute_of_a_conversation_and_its_citations_is_as_describe
             "ragaliq.claim.verdict": "SUPPORTED",
             "ragaliq.claim.evidence_verified": True,
             "ragaliq.claim.decided_by": "local",
-            "ragaliq.judge.calibration": "uncalibrated",
             **own,
         }
         for index, own in enumerate(CLAIMS)
