@@ -1,4 +1,4 @@
-"""Guards: the decision whether an answer may go out. They know no framework."""
+"""Guards: the decision whether an answer may go out. They use no framework."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ class GuardRejected(RagaliqError):  # noqa: N818 - a refusal to let it out, not 
     """A guard stopped an answer.
 
     Args:
-        result: The decision and its reason. It holds the application's text; the message does not.
+        result: The decision and its reason. It contains the application's text; the message does
+            not.
     """
 
     def __init__(self, result: GuardResult) -> None:
@@ -52,12 +53,12 @@ class GuardRejected(RagaliqError):  # noqa: N818 - a refusal to let it out, not 
 
 @dataclass(frozen=True, kw_only=True)
 class GuardResult:
-    """A guard's decision on one answer; holds the application's text.
+    """Decision of a guard on one answer; contains the application's text.
 
     Attributes:
         decision: See `Decision`.
         passes: Whether the answer may go out, by the decision and the guard's settings.
-        reason: One sentence without any of the application's text.
+        reason: One sentence without the application's text.
         evaluation: The evaluation, if there was one.
         below: The metrics that did not reach their threshold.
     """
@@ -70,13 +71,13 @@ class GuardResult:
 
     @property
     def scores(self) -> Mapping[str, float]:
-        """The measured scores by metric."""
+        """Measured scores by metric."""
         results = {} if self.evaluation is None else self.evaluation.results
         return {name: r.score for name, r in results.items() if r.score is not None}
 
     @property
     def failed_claims(self) -> tuple[ClaimDetail, ...]:
-        """The claims that the context contradicts or does not cover, each once."""
+        """Claims that the context contradicts or does not cover, each once."""
         found = {
             claim.claim: claim
             for result in self.below
@@ -87,7 +88,7 @@ class GuardResult:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """Plain data without any text, to put next to an answer."""
+        """Result without any text, as plain data, to attach to an answer."""
         return {
             "decision": self.decision,
             "reason": self.reason,
@@ -98,9 +99,9 @@ class GuardResult:
 
     @property
     def feedback(self) -> str:
-        """A message to the model that gave the answer, so that it can do better.
+        """Feedback for the model that gave the answer, so that it can improve it.
 
-        It names the claims that failed, and is for the application's own model only.
+        It quotes the claims that failed; send it only to the application's own model.
         """
         lines = ["Your last answer was not accepted."]
         if claims := self.failed_claims:
@@ -128,18 +129,18 @@ class Guard:
             as the only metric.
         metrics: Metrics of the guard's own monitor, each with its threshold, such as
             `[FaithfulnessEvaluator(0.9)]`. Every one must pass.
-        action: What the guards around chains, agents and engines do with an answer that may not go
-            out: `fallback` replaces it, `annotate` lets it go out with the decision next to it,
+        action: Action of the guards around chains, agents and engines for an answer that may not
+            go out: `fallback` replaces it, `annotate` lets it out with the decision attached,
             `raise` raises `GuardRejected`.
         fallback: The replacement: a text, or a function of the `GuardResult`.
-        note: What `annotate` adds to an answer that is nothing but text.
-        timeout: Seconds for a check.
+        note: Text that `annotate` adds to an answer that is a plain string.
+        timeout: Most seconds for a check.
         on_timeout: Whether an answer whose check takes too long goes out; it is still scored and
             counted in the background.
         on_failure: Whether an answer goes out when the judge or the monitor fails, or a budget is
-            spent.
-        on_unscored: Whether an answer goes out that asserts something which was not checked. One
-            that asserts nothing always does.
+            used up.
+        on_unscored: Whether an answer goes out whose assertions were not checked. An answer
+            without assertions always goes out.
         **monitor_options: Arguments of `Monitor`, such as `judge`.
 
     Raises:
@@ -194,21 +195,21 @@ class Guard:
     def __repr__(self) -> str:
         return f"Guard({self.monitor!r}, action={self.action!r})"
 
-    # Guards are handed around inside chains, which frameworks copy, and hold a monitor.
+    # Guards are parts of chains, which frameworks copy; a monitor cannot be copied.
     def __deepcopy__(self, memo: dict[int, object]) -> Guard:
         return self
 
     @property
     def is_off(self) -> bool:
-        """Whether answers go out unjudged: the monitor is disabled, or inside `suppress()`."""
+        """True if answers go out unchecked: the monitor is disabled, or inside `suppress()`."""
         return is_suppressed() or not self.monitor.is_enabled
 
     def check(self, case: RAGTestCase | RunLog, **run: Unpack[RunDetails]) -> GuardResult:
-        """Judge an answer; blocks at most `timeout` seconds and raises no judge's error.
+        """Check an answer; blocks at most `timeout` seconds and does not raise the judge's errors.
 
         Args:
             case: Question, context and answer.
-            **run: Where the answer comes from; see `Monitor.evaluate`.
+            **run: Details of the run; see `Monitor.evaluate`.
         """
         if self.is_off:
             return self._result("off", "nothing is evaluated here")
@@ -227,14 +228,14 @@ class Guard:
             return self._unevaluated(error)
 
     def failed(self, reason: str) -> GuardResult:
-        """The decision on an answer that could not be handed to the judge, for adapters."""
+        """Result for an answer that could not be submitted to the judge, for adapters."""
         return self._result("failed", reason)
 
     def step(self, result: GuardResult) -> Step:
-        """What happens now to the answer.
+        """Next step for the answer.
 
         Raises:
-            GuardRejected: It must not go out, and this guard says so by raising.
+            GuardRejected: The answer must not go out and the action is `raise`.
         """
         if result.passes:
             return "pass"
@@ -243,7 +244,7 @@ class Guard:
         return self.action
 
     def fallback(self, result: GuardResult) -> Any:
-        """The replacement of an answer that must not go out."""
+        """Replacement of an answer that must not go out."""
         return self._fallback(result) if callable(self._fallback) else self._fallback
 
     def _result(self, decision: Decision, reason: str, **found: Any) -> GuardResult:
@@ -257,8 +258,8 @@ class Guard:
     def _decide(self, evaluation: Evaluation) -> GuardResult:
         """Decide on an evaluation.
 
-        A measured failure counts whatever became of the other metrics; a judge's failure is
-        neither good nor bad.
+        A measured failure counts even if other metrics have no score; a judge's failure is neither
+        good nor bad.
         """
         results = evaluation.results.values()
         below = tuple(result for result in results if _is_below(result))
@@ -279,8 +280,8 @@ class Guard:
 
 
 def _is_below(result: EvaluationResult) -> bool:
-    # Some policies give a failure a score, and "undefined" counts as not passed: neither says
-    # anything about the answer.
+    # Some policies give a failure a score, and an undefined score counts as not passed:
+    # neither says anything about the answer.
     is_scored = result.score is not None and not math.isnan(result.score)
     return is_scored and result.passed is False and not result.status.is_failure
 

@@ -31,7 +31,7 @@ _SHORT = 3
 
 
 def _sentences(text: str) -> list[str]:
-    """The sentences of a text, in order; good enough for tests, no more."""
+    """Sentences of a text, in order; good enough for tests only."""
     return [part.strip() for part in _SENTENCE_END.split(text) if part.strip()]
 
 
@@ -55,7 +55,7 @@ def _verdict_by_wording(claim: str, context: Sequence[str]) -> ClaimVerdict:
 
 
 def _shared_words(wanted: str, text: str) -> float:
-    """The share of the words of `wanted` that occur in `text`, 0 to 1; 0 where there are none."""
+    """Share of the words of `wanted` that occur in `text`, 0 to 1; 0 if there are none."""
     words = _words(wanted)
     return len(words & _words(text)) / len(words) if words else 0.0
 
@@ -81,14 +81,14 @@ FailureScript = BaseException | Sequence[BaseException | None]
 
 @dataclass(frozen=True, slots=True)
 class JudgeCall:
-    """One call of a scripted judge: the method's name, and what it was given by name."""
+    """Call of a scripted judge: the method's name, and its arguments by name."""
 
     method: str
     arguments: Mapping[str, Any]
 
 
 class PlainScriptedJudge(LLMJudge):
-    """A judge with nothing but the three methods every judge has.
+    """Judge with only the three methods that every judge has.
 
     Args:
         claims: The claims of any answer, or a function of question and answer; when None, every
@@ -98,9 +98,9 @@ class PlainScriptedJudge(LLMJudge):
             SUPPORTED where one chunk holds all its words, else NOT_ENOUGH_INFO.
         relevance: The relevance score, or a function of question and answer; when None, the share
             of the question's words found in the answer.
-        usage: What each call is said to cost.
-        failures: By method name, the error that each call raises; or one entry per call, None for
-            a call that succeeds, as do the calls after the last entry.
+        usage: Usage that each call reports.
+        failures: By method name, the error that each call raises; or a list of one item per call,
+            None for a call that succeeds, as do the calls after the last item.
         delay: Seconds each call takes.
     """
 
@@ -133,7 +133,7 @@ class PlainScriptedJudge(LLMJudge):
 
     @property
     def call_counts(self) -> Counter[str]:
-        """How often each method was called."""
+        """Number of calls of each method."""
         return Counter(call.method for call in self.calls)
 
     async def extract_claims(self, response: str) -> ClaimsResult:
@@ -183,7 +183,7 @@ class PlainScriptedJudge(LLMJudge):
 
 
 class ScriptedJudge(PlainScriptedJudge, BatchingJudge):
-    """A scripted judge that handles all claims in one call; arguments as `PlainScriptedJudge`."""
+    """Scripted judge that handles all claims in one call; arguments as `PlainScriptedJudge`."""
 
     async def extract_statements(self, query: str, response: str) -> ClaimsResult:
         """The scripted claims."""

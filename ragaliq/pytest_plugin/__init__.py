@@ -1,7 +1,7 @@
-"""The pytest plugin: assertions on RAG answers, with a ceiling on what they may cost.
+"""The pytest plugin: assertions on RAG answers, with a cap on their cost.
 
-pytest loads this module in every run in which ragaliq is installed, so it imports nothing that
-takes time before a test asks for it.
+pytest loads this module in every run of an environment with ragaliq, so it imports nothing slow
+before a test needs it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def __getattr__(name: str) -> Any:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Options for the command line, and under the same names for the configuration file."""
+    """Add options to the command line, and under the same names to the configuration file."""
     group = parser.getgroup("ragaliq", "scoring RAG answers")
     for name, meaning in OPTIONS.items():
         group.addoption(f"--{name.replace('_', '-')}", dest=name, default=None, help=meaning)
@@ -49,16 +49,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the marker known, and let `assert_rag` find the run it is in."""
+    """Register the marker, and give `assert_rag` access to the run."""
     global _config  # noqa: PLW0603 - pytest has no other way to a run from inside a test
-    # A test of tests runs pytest within pytest (`pytester`): then the outer one goes on after it.
+    # A test of a plugin runs pytest within pytest (`pytester`): the outer run continues after it.
     config.stash[_OUTER] = _config
     _config = config
     config.addinivalue_line("markers", "rag(judge=..., model=...): who judges in this test")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Let go of the judges."""
+    """Close the judges."""
     global _config  # noqa: PLW0603 - as above
     _config = config.stash.get(_OUTER, None)
     if session := config.stash.get(_KEY, None):
@@ -66,7 +66,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """In a worker of pytest-xdist: send what was counted to the process that reports."""
+    """Send the counts of a pytest-xdist worker to the reporting process."""
     started = session.config.stash.get(_KEY, None)
     output = getattr(session.config, "workeroutput", None)
     if started is not None and output is not None:
@@ -75,14 +75,14 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """With pytest-xdist's workers: add what one of them counted."""
+    """Add the counts of a pytest-xdist worker."""
     counted = getattr(node, "workeroutput", {}).get("ragaliq")
     if counted:
         _session(node.config).count_records(counted)
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """Say what was scored and spent; nothing in a run that scored nothing."""
+    """Print scores and cost; nothing in a run that scored nothing."""
     session = config.stash.get(_KEY, None)
     if session is not None and session.summary.records:
         terminalreporter.section("ragaliq")
@@ -92,9 +92,9 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 @pytest.fixture
 def rag_judge(request: pytest.FixtureRequest) -> Generator[LLMJudge, None, None]:
-    """The judge of this run: `--ragaliq-judge`, or what the test's `rag` marker says.
+    """Judge of this run: that of the test's `rag` marker, else of `--ragaliq-judge`.
 
-    While a test uses it, `assert_rag` asks this judge by default.
+    While a test uses it, `assert_rag` uses this judge by default.
     """
     marker = request.node.get_closest_marker("rag")
     with _session(request.config).judging(**_asked(marker)) as judge:
@@ -103,7 +103,7 @@ def rag_judge(request: pytest.FixtureRequest) -> Generator[LLMJudge, None, None]
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Let the test's `rag` marker hold for `assert_rag` too where no fixture is used."""
+    """Apply the test's `rag` marker to `assert_rag`, also without the fixture."""
     marker = item.get_closest_marker("rag")
     if marker is None:
         return (yield)
@@ -112,10 +112,10 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
 
 
 def _asked(marker: pytest.Mark | None) -> dict[str, Any]:
-    """What a `rag` marker says."""
+    """Arguments of a `rag` marker."""
     if marker is None:
         return {}
-    # Anything else is refused: another judge than was meant would decide.
+    # Refuse anything else: a typo would silently select another judge.
     if marker.args or not marker.kwargs.keys() <= {"judge", "model"}:
         from ragaliq.errors import ConfigurationError
 
@@ -128,7 +128,7 @@ def _asked(marker: pytest.Mark | None) -> dict[str, Any]:
 
 
 def current_session() -> RagSession | None:
-    """The session of the run that goes on, or None outside pytest."""
+    """Session of the current run, or None outside pytest."""
     return None if _config is None else _session(_config)
 
 

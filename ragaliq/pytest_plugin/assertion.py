@@ -1,4 +1,4 @@
-"""`assert_rag`, and what the tests of one run share: judges, costs and results."""
+"""`assert_rag`, and the judges, costs and results that the tests of one run share."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ class RagAssertionError(AssertionError):
         results: Metric name to result.
     """
 
-    # As pytest's own outcomes: its line for a failed test shows the name without modules, and so
-    # has room for the message.
+    # As for pytest's own outcomes: its line for a failed test then shows the name without the
+    # module, which leaves room for the message.
     __module__ = "builtins"
 
     def __init__(self, message: str, results: Mapping[str, EvaluationResult]) -> None:
@@ -77,8 +77,8 @@ def assert_rag(
 
     Args:
         case: Question, context and answer.
-        judge: Who decides; by default the judge of the test run.
-        policy: What an empty answer or a refusal counts as; by default as no score, which fails
+        judge: The judge; by default that of the test run.
+        policy: Rules for an empty answer or a refusal; by default they have no score, which fails
             the test. `ScoringPolicy.RAGALIQ` passes an answer without claims.
         **thresholds: Metric to the score it must reach: `faithfulness=0.8`. Without any,
             `faithfulness` must reach its own threshold.
@@ -90,8 +90,8 @@ def assert_rag(
         RagAssertionError: A threshold is missed; the message shows the unsupported claims.
         JudgeError: The judge failed, which says nothing about the answer.
         DatasetError: The case lacks what a metric needs.
-        BudgetExceeded: The test run has spent what it may.
-        ConfigurationError: The case is none, a metric does not exist, or a threshold is outside
+        BudgetExceeded: The test run has reached its cap on cost.
+        ConfigurationError: `case` is not a case, a metric does not exist, or a threshold is outside
             [0, 1].
     """
     __tracebackhide__ = True
@@ -114,7 +114,7 @@ def assert_rag(
         sinks=session.sinks,
         keeps_judge=True,
     )
-    # Asserted a second time, a case is another run in a store.
+    # A second assertion of the same case is another run in a store.
     job = EvaluationJob([case], scorer, max_cost=session.cap, ended_at=time.time())
 
     async def score() -> list[Evaluation]:
@@ -143,7 +143,7 @@ def assert_rag(
 
 
 def _message(case: RAGTestCase, failed: list[EvaluationResult]) -> Iterator[str]:
-    # The first line is what pytest's summary shows.
+    # pytest's summary shows the first line.
     yield why(failed[0])
     named = f" ({printable(case.name, limit=80)})" if case.name else ""
     yield f"  question: {printable(case.query, limit=_MAX_TEXT)}{named}"
@@ -180,7 +180,7 @@ def _claims(case: RAGTestCase, claims: tuple[ClaimDetail, ...]) -> Iterator[str]
 
 
 class RagSession:
-    """What the tests of one process share: judges, what was scored and spent, sinks, telemetry.
+    """Shared state of the tests of one process: judges, scores, costs, sinks, telemetry.
 
     Its `records` are the evaluations as JSON for another process.
     """
@@ -206,7 +206,7 @@ class RagSession:
 
     @property
     def judge(self) -> LLMJudge:
-        """The judge of the test that runs, or the run's own."""
+        """Judge of the current test, or the run's own."""
         if self._current:
             return self._current[-1]
         with self.judging() as judge:
@@ -216,7 +216,7 @@ class RagSession:
     def judging(
         self, judge: JudgeSpec | str | None = None, model: str | None = None
     ) -> Iterator[LLMJudge]:
-        """Inside, `judge` decides; by default the run's own."""
+        """Use `judge` inside the block; by default the run's own."""
         spec, model = judge or self._judge, model or self._model
         if not isinstance(spec, str):
             chosen = resolve_judge(spec)
@@ -231,18 +231,18 @@ class RagSession:
             self._current.remove(chosen)
 
     def count(self, evaluation: Evaluation) -> None:
-        """Count what came out for one case."""
+        """Count an evaluation."""
         record = evaluation_record(evaluation, content=ContentPolicy())
         self.records.append(record.model_dump_json())
         self.summary.add(record)
 
     def count_records(self, records: list[str]) -> None:
-        """Count what came out in another process: its `records`."""
+        """Count the evaluations of another process: its `records`."""
         for record in records:
             self.summary.add(EvaluationRecord.model_validate_json(record))
 
     def lines(self) -> Iterator[str]:
-        """A line a metric, and one for the cost."""
+        """One line for each metric, and one for the cost."""
         for name, metric in sorted(self.summary.metrics.items()):
             passed = metric.passed + sum(metric.statuses[status] for status in metric.passing)
             mean = "no mean"

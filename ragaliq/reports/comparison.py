@@ -1,4 +1,4 @@
-"""Two runs side by side: how each metric changed, as a page, JSON, Markdown and JUnit."""
+"""Comparison of two runs: the change of each metric, as a page, JSON, Markdown and JUnit."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _KINDS = {"CONTRADICTED": "c", "NOT_ENOUGH_INFO": "n", "UNVERIFIED": "u", "SUPPO
 
 
 class Change(NamedTuple):
-    """A case whose scores differ: its question, or its id, and its record in each run."""
+    """A case whose scores differ: its question or id, and its record in each run."""
 
     title: str
     records: tuple[EvaluationRecord, EvaluationRecord]
 
 
 class _Side(NamedTuple):
-    """One run's answer: its results, and its text in pieces with the kind of mark of each."""
+    """Answer of one run: its results, and its text in pieces with the mark of each."""
 
     results: Sequence[EvaluationResult]
     reasons: Sequence[str]
@@ -40,15 +40,15 @@ class _Side(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricChange:
-    """How the scores of one metric changed over the cases that both runs scored.
+    """Change of one metric's scores over the cases that both runs scored.
 
     Attributes:
         name: The metric.
         higher_is_better: False where a low score is good.
-        before: The mean of the first run; None where no case is scored in both.
+        before: The mean of the first run; None if no case is scored in both.
         after: The mean of the second run, likewise.
         pairs: The change case by case, likewise.
-        problem: What the gate that was asked for says against it; empty for nothing.
+        problem: The gate's objection; empty if the gate passes or was not requested.
     """
 
     name: str
@@ -69,12 +69,12 @@ class MetricChange:
 
     @property
     def loss(self) -> float:
-        """How far the mean moved to the bad side."""
+        """Distance that the mean moved in the bad direction."""
         moved = 0.0 if self.pairs is None else self.pairs.difference.value
         return -moved if self.higher_is_better else moved
 
     def cells(self) -> tuple[str, ...]:
-        """A row of a table, as `columns_of` names its columns."""
+        """Table row, in the order of `columns_of`."""
         if self.pairs is None or self.before is None or self.after is None:
             return (self.name, "", "", "", "", "", "", self.word)
         change = self.pairs.difference
@@ -103,7 +103,7 @@ class Comparison(NamedTuple):
     metrics: Sequence[MetricChange]
 
     def write(self, path: Path, changes: Sequence[Change], more: int) -> None:
-        """Write the form that the path's ending names: .html, .json, .md or .xml (JUnit)."""
+        """Write the format of the path's ending: .html, .json, .md or .xml (JUnit)."""
         if path.suffix.lower() in (".html", ".htm"):
             page = template("comparison.html.j2", style=page_file("report.css")).render(
                 version=__version__,

@@ -1,4 +1,4 @@
-"""What goes into the page: figures for its tables, and data for its charts and its answers."""
+"""Content of the report: figures for its tables, data for its charts and answers."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from ragaliq.reports.gathering import VERDICTS, ClaimSet, Gathering, claim_sets,
 from ragaliq.reports.wording import METHOD_NAMES, interval_text, pass_line
 from ragaliq.statistics import Estimate
 
-# Bytes of the page; with charts and everything else it stays under 15 MB whatever the texts are.
+# Bytes of the page for answers; with charts and the rest it stays under 15 MB for any texts.
 _ROOM_FOR_ANSWERS = 7_000_000
 _ROOM_FOR_ROWS = 6_000_000
-# Characters of chunks an answer brings along; those that evidence lies in come first.
+# Most characters of an answer's chunks; those with evidence come first.
 _MAX_CHUNK_TEXT = 60_000
 
 _MOST_BUCKETS = 40
@@ -31,15 +31,15 @@ _WIDTHS = (
 )
 _LEAST_RANGE = 5 * _MINUTE
 
-# `<` could begin `</script>` or `<!--`; the others are for whatever reads the page as XML, and for
-# engines that take the two separators for ends of lines.
+# `<` could begin `</script>` or `<!--`; the others are for XML parsers, and for engines that treat
+# the two separators as line ends.
 _ESCAPES = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"})
 
 
 class Contents(NamedTuple):
-    """A page's data, as JSON text safe within a script element, and figures for its tables.
+    """Data of a page, as JSON text safe within a script element, and figures for its tables.
 
-    Of its answers `in_full` are shown whole and `in_rows` listed.
+    `in_full` answers are shown whole and `in_rows` are listed.
     """
 
     data: str
@@ -49,7 +49,7 @@ class Contents(NamedTuple):
 
 
 def contents_of(gathered: Gathering) -> Contents:
-    """Put the page's contents together."""
+    """Build the page's contents."""
     rows = list(_fitting(gathered.rows(), _ROOM_FOR_ROWS))
     places = {number: place for place, (number, _) in enumerate(rows)}
     answers = _fitting(
@@ -74,7 +74,7 @@ def contents_of(gathered: Gathering) -> Contents:
 
 
 def _fitting(items: Iterable[tuple[int, Any]], room: int) -> Iterable[tuple[int, str]]:
-    """The items as JSON; one that is too large for the room that is left is skipped."""
+    """Items as JSON; an item too large for the remaining room is skipped."""
     for key, item in items:
         text = embedded_json(item)
         size = len(text.encode("utf-8", "replace"))
@@ -84,9 +84,9 @@ def _fitting(items: Iterable[tuple[int, Any]], room: int) -> Iterable[tuple[int,
 
 
 def embedded_json(value: Any) -> str:
-    """`value` as JSON in which `<`, `>`, `&`, U+2028 and U+2029 are escaped.
+    """Encode `value` as JSON with `<`, `>`, `&`, U+2028 and U+2029 escaped.
 
-    So it can stand in a page without ending its script element.
+    So it cannot end the script element that contains it.
     """
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.translate(_ESCAPES)
@@ -99,7 +99,7 @@ _FEWEST = 10  # answers of a stretch of time, below which its mean says nothing 
 
 
 def bucket_width(first: float, last: float) -> float | None:
-    """Seconds of a trend's buckets; None for a time too short to speak of a trend."""
+    """Seconds of a trend's buckets; None if the time is too short for a trend."""
     length = last - first
     if length < _LEAST_RANGE:
         return None
@@ -110,7 +110,7 @@ def bucket_width(first: float, last: float) -> float | None:
 def _series(
     series: MetricSummary, decider: str, width: float | None, pipelines: int
 ) -> dict[str, Any]:
-    """A series as the charts need it: under `all`, and under each pipeline's number."""
+    """Series as the charts need it: under `all`, and under each pipeline's number."""
     several: list[int | None] = list(range(pipelines)) if pipelines > 1 else []
     return {
         "metric": series.key.metric,
@@ -139,12 +139,12 @@ def _series(
 
 
 def _decider(key: SeriesKey, keys: Iterable[SeriesKey]) -> str:
-    """What tells a series from others of its metric: two judges may ask the same model."""
+    """Shortest name that distinguishes a series of one metric: two judges may use one model."""
     rivals = [other for other in keys if (other.metric, other.model) == (key.metric, key.model)]
     name = key.model or key.judge
     if key.model is not None and len({other.judge for other in rivals}) > 1:
         name = f"{key.judge}, {key.model}"
-    # The same judge under other prompts, parameters, thresholds or another policy.
+    # The same judge with other prompts, parameters, thresholds or another policy.
     if sum(other.judge == key.judge for other in rivals) > 1:
         name = f"{name}, epoch {key.fingerprint[:6] or 'unknown'}"
     return name
@@ -203,7 +203,7 @@ def _figures(gathered: Gathering, charted: list[dict[str, Any]]) -> dict[str, An
 
 
 def _moves(charted: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Metrics whose mean in the last two stretches of time differs beyond both intervals."""
+    """Metrics whose mean changed beyond both intervals in the last two stretches of time."""
     moves = []
     for chart in charted:
         points = [point for point in chart["charts"]["all"]["points"] if point[4] >= _FEWEST]
@@ -223,9 +223,9 @@ def _moves(charted: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _epochs(found: Iterable[MetricSummary], charted: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """When what makes a metric's scores changed, with the names of both, in the order of time.
+    """Changes of what makes a metric's scores, with both names, in the order of time.
 
-    Two judges that score side by side are no change.
+    Two judges that score concurrently are not a change.
     """
     by_metric: dict[str, list[tuple[float, float, str]]] = {}
     for series, chart in zip(found, charted, strict=True):
@@ -245,7 +245,7 @@ def _epochs(found: Iterable[MetricSummary], charted: list[dict[str, Any]]) -> li
 
 
 def _full_answer(record: EvaluationRecord) -> dict[str, Any]:
-    """Everything the record says, as JSON values."""
+    """Complete record as JSON values."""
     run, case = record.run, record.case
     return {
         "query": case.query if case and case.query.strip() else None,
@@ -318,7 +318,7 @@ def _chunks(case: RAGTestCase | None, claims: Sequence[ClaimDetail]) -> list[dic
     if case is None:
         return []
     texts = dict(zip(case.chunk_ids, case.context_texts, strict=True))
-    # Of prompt and conversation, what claims rest on.
+    # The parts of prompt and conversation that claims rest on.
     rested_on = {chunk_id for claim in claims for chunk_id in claim.supporting_chunk_ids}
     said = case.other_texts.items()
     texts |= {chunk_id: text for chunk_id, text in said if chunk_id in rested_on}
@@ -347,7 +347,7 @@ def _chunks(case: RAGTestCase | None, claims: Sequence[ClaimDetail]) -> list[dic
 
 
 def judged_pieces(text: str, claims: Sequence[ClaimDetail]) -> list[tuple[str, str | None]]:
-    """An answer in pieces, each with the worst verdict of its claims; None for no claim.
+    """Split an answer into pieces, each with the worst verdict of its claims, None for no claim.
 
     A claim without a verdict counts as `UNVERIFIED`.
     """
@@ -367,9 +367,9 @@ def _cut_answer(text: str, claims: Sequence[ClaimDetail]) -> list[Segment] | Non
 def cut(text: str, ranges: Iterable[tuple[int, int, int]]) -> list[Segment]:
     """Cut `text` at the ends of `(start, end, number)` ranges, which may overlap.
 
-    The pieces joined are the text. A range that is empty or not within the text is skipped.
-    Done here and not in the page: JavaScript counts UTF-16 units, Python code points, and a range
-    behind an emoji would shift.
+    The concatenated pieces are the text. A range that is empty or outside the text is skipped. The
+    page cannot do this: JavaScript counts UTF-16 units, Python code points, and a range after an
+    emoji would shift.
     """
     valid = [(start, end, number) for start, end, number in ranges if 0 <= start < end <= len(text)]
     places = sorted(

@@ -1,4 +1,4 @@
-"""One pass over the records: what the page says of all, and which it shows in full."""
+"""One pass over the records: figures of all, and the selection of answers to show."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _NOT_MEASURED = (-math.inf, 0, 0)
 
 
 class Gathering:
-    """What is known of the records read so far.
+    """Figures and selected answers of the records read so far.
 
-    Of them `in_full` answers are kept whole and `in_rows` as a row of numbers.
+    `in_full` answers are kept whole and `in_rows` as a row of numbers.
 
     Attributes:
         summary: The results added up, judge by judge.
@@ -55,7 +55,7 @@ class Gathering:
 
     @property
     def statuses(self) -> list[str]:
-        """The statuses met, each known by its place."""
+        """Statuses found, each identified by its position."""
         return list(self._statuses)
 
     def rows(self) -> list[tuple[int, Row]]:
@@ -63,13 +63,13 @@ class Gathering:
         return self._rows.worst_first()
 
     def answers(self) -> list[tuple[int, EvaluationRecord]]:
-        """The records to show whole: the worst by each metric in turn, then unmeasured ones."""
+        """Records to show whole: the worst by each metric in turn, then unmeasured ones."""
         measured = take_in_turn([worst.worst_first() for worst in self._worst.values()])
         chosen = [*measured, *self._unmeasured.worst_first()]
         return chosen[: self._in_full]
 
     def add(self, record: EvaluationRecord) -> None:
-        """Take in a record."""
+        """Add a record."""
         number = self.summary.records
         pipeline = self.summary.add(record)
         self.with_text += record.case is not None
@@ -111,14 +111,14 @@ class Gathering:
 
 
 class ClaimSet(NamedTuple):
-    """Claims, and the metrics that share them: faithfulness and hallucination judge once."""
+    """Claims, with the metrics that share them: faithfulness and hallucination share one check."""
 
     metrics: list[str]
     claims: tuple[ClaimDetail, ...]
 
 
 def claim_sets(record: EvaluationRecord) -> list[ClaimSet]:
-    """The different claims of a record, in the order of its metrics."""
+    """Different claims of a record, in the order of its metrics."""
     sets: list[ClaimSet] = []
     for name, result in record.results.items():
         if not result.claims:
@@ -132,12 +132,12 @@ def claim_sets(record: EvaluationRecord) -> list[ClaimSet]:
 
 
 def finite(value: float | None) -> float | None:
-    """`value`, or None where JSON has no way to write it."""
+    """Value, or None if JSON cannot express it."""
     return value if value is not None and math.isfinite(value) else None
 
 
 def badness(*results: EvaluationResult) -> Badness | None:
-    """How bad an answer is by the lowest of these metrics; None where nothing was measured."""
+    """Badness of an answer by its lowest metric; None if nothing was measured."""
     qualities = [
         each.score if each.higher_is_better else 1.0 - each.score
         for each in results
@@ -150,14 +150,14 @@ def badness(*results: EvaluationResult) -> Badness | None:
 
 
 class Worst(Generic[T]):
-    """Keeps the `limit` worst of what it is given."""
+    """Keeps the `limit` worst items."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._heap: list[tuple[Badness, int, T]] = []
 
     def add(self, how_bad: Badness, number: int, item: T) -> None:
-        """Take in an item; of equals, the one with the higher number stays."""
+        """Add an item; of equal ones, the one with the higher number is kept."""
         entry = (how_bad, number, item)
         if len(self._heap) < self._limit:
             heapq.heappush(self._heap, entry)
@@ -165,14 +165,14 @@ class Worst(Generic[T]):
             heapq.heapreplace(self._heap, entry)
 
     def worst_first(self) -> list[tuple[int, T]]:
-        """The items with their numbers, which no two share."""
+        """Items with their unique numbers."""
         return [(number, item) for _, number, item in sorted(self._heap, reverse=True)]
 
 
 def take_in_turn(lists: list[list[tuple[int, T]]]) -> Iterator[tuple[int, T]]:
-    """The first of each list, then the second of each, and so on; each number once.
+    """First of each list, then the second of each, and so on; each number once.
 
-    So that a metric whose scores are low as a rule does not crowd out the others.
+    So a metric whose scores are usually low does not crowd out the others.
     """
     seen: set[int] = set()
     for place in range(max(map(len, lists), default=0)):

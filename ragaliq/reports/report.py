@@ -1,7 +1,7 @@
-"""One HTML page that needs no network, from a store, a results file, or records at hand.
+"""HTML report that needs no network, from a store, a results file, or records.
 
-Its script and style sheet are allowed by their hashes; there is no source from which anything
-could be loaded. So even text that found its way past the escaping could do nothing.
+A content security policy allows its script and style sheet by their hashes and forbids loading
+anything. So even text that escaped the escaping could do nothing.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ _SCRIPTS = ("dom", "state", "charts", "listing", "answer", "start")
 
 @dataclass(frozen=True, kw_only=True)
 class ReportSummary:
-    """What a report holds.
+    """Size and content of a written report.
 
     Attributes:
-        path: Where it is.
-        answers: Answers that its figures rest on.
-        evaluations: Evaluations of them: as many, unless an answer was evaluated several times.
+        path: Path of the page.
+        answers: Answers that its figures are based on.
+        evaluations: Evaluations of them; more if answers were evaluated several times.
         listed: Evaluations that it lists, the worst first.
         in_full: Evaluations that it shows with their texts and claims.
-        bytes: Its size.
+        bytes: Size of the page.
     """
 
     path: Path
@@ -66,21 +66,21 @@ def write_report(
     source_name: str | None = None,
     quality: Sequence[object] = (),
 ) -> ReportSummary:
-    """Write one HTML page that holds everything it shows and loads nothing.
+    """Write a self-contained HTML page that loads nothing.
 
-    Figures and charts are about all answers. The `worst` answers by each metric in turn are shown
-    in full; up to 20,000 are listed by their scores. The page says what it does not hold.
+    Figures and charts cover all answers. The `worst` answers by each metric in turn are shown in
+    full; up to 20,000 are listed by their scores. The page says what it omits.
 
     Args:
         source: `sqlite:///path`, the path of a store or of a results file, or records. They are
             read once and not kept.
-        path: The page; replaced when it is there.
+        path: Path of the page; overwritten if it exists.
         title: Its heading.
         since: Answers evaluated then or later: Unix time, or a datetime with a zone.
         until: Answers evaluated before then.
         pipeline: Answers of this pipeline only.
-        worst: How many answers are shown in full, at most; their size is limited too.
-        source_name: What the page calls the source; by default the file's name.
+        worst: Most answers shown in full; their size is limited too.
+        source_name: Name of the source on the page; by default the file's name.
         quality: Figures of `ragaliq.lab.quality.stored_quality`, for a table of the weeks.
 
     Raises:
@@ -127,7 +127,7 @@ def write_report(
 
 
 def replace_file(target: Path, content: bytes) -> None:
-    """Write next to the target and move it there: a reader never sees half a page."""
+    """Write a temporary file and move it to the target: a reader never sees half a page."""
     part = target.with_name(f".{target.name}.part")
     with file_errors(target):
         make_folder(target.parent)
@@ -140,7 +140,7 @@ def replace_file(target: Path, content: bytes) -> None:
 
 
 def _name_of(source: Source) -> str:
-    """What the page calls its source: the file's name, never the folders it lies in."""
+    """Name of the source on the page: the file's name, without its folders."""
     if not isinstance(source, (str, os.PathLike)):
         return "records"
     address = os.fspath(source)
@@ -153,7 +153,7 @@ def _name_of(source: Source) -> str:
 
 
 def content_security_policy(*, style: str, script: str) -> str:
-    """A policy that lets this style sheet and this script run, and nothing load."""
+    """Content security policy that allows this style sheet and script, and no loading."""
     return (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
         "base-uri 'none'; form-action 'none'"
@@ -166,19 +166,19 @@ def _hash(text: str) -> str:
 
 @cache
 def _script() -> str:
-    """The scripts as one: they share their names with each other and with nothing else."""
+    """Scripts in one scope: they share their names with each other and with nothing else."""
     parts = "\n".join(page_file(f"{name}.js") for name in _SCRIPTS)
     return f'(() => {{\n"use strict";\n{parts}}})();\n'
 
 
 @cache
 def page_file(name: str) -> str:
-    """One of the files that pages are made of."""
+    """Text of a file that pages are made of."""
     return (files("ragaliq.reports") / "page" / name).read_text(encoding="utf-8")
 
 
 def template(name: str, *, style: str, script: str = "") -> Template:
-    """A page's template, with its style sheet, its script and the policy that allows them."""
+    """Template of a page, with its style sheet, its script and the policy that allows them."""
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ModuleNotFoundError:
@@ -202,7 +202,7 @@ def template(name: str, *, style: str, script: str = "") -> Template:
 
 
 def _trusted(text: str) -> Markup:
-    """Ours; all else is escaped by jinja2."""
+    """Mark our own text as safe; jinja2 escapes everything else."""
     from markupsafe import Markup
 
     return Markup(text)  # noqa: S704

@@ -1,4 +1,4 @@
-"""Questions that got no supported answer, those of a like wording together."""
+"""Questions without a supported answer, grouped by similar wording."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _MOST_DISTINCT = 20_000
 _MOST_GROUPED = 2_000
 _WORDINGS = 4
 _LONGEST = 300  # characters of a question: some paste a document into it
-# Of two questions, words that both have by words that either has (Jaccard 1901). At 0.5 "how long
-# do refunds take" and "how long does shipping take" would be alike.
+# Least share of common words of two similar questions (Jaccard 1901). At 0.5 "how long do refunds
+# take" and "how long does shipping take" would be similar.
 _ALIKE = 0.6
 
 
 class QuestionGroup(NamedTuple):
-    """Questions of a like wording: the commonest, and a few of all the others.
+    """Questions of similar wording: the most common one, and a few of the others.
 
-    With how many answers they got, and why those do not answer them, the commonest reason first.
+    Also the number of their answers, and the reasons why those do not answer, most common first.
     """
 
     question: str
@@ -38,11 +38,11 @@ class QuestionGroup(NamedTuple):
 
 
 class Unanswered:
-    """Takes in records, and groups the questions of those that answer nothing.
+    """Collects records, and groups the questions without a supported answer.
 
     Attributes:
-        answers: How many do not, those whose question is not known among them.
-        reasons: Why, with counts.
+        answers: Number of such answers, including those whose question is not known.
+        reasons: Counts of the reasons.
         ungrouped: Answers whose question is in no group, because there are too many.
     """
 
@@ -54,7 +54,7 @@ class Unanswered:
         self._seen: set[str] = set()
 
     def add(self, record: EvaluationRecord) -> None:
-        """Take in a record; of an answer that was evaluated several times, the first."""
+        """Add a record; of an answer that was evaluated several times, only the first."""
         reason = _reason(record)
         if not reason or record.observation in self._seen:
             return
@@ -72,10 +72,10 @@ class Unanswered:
         self._spelt.setdefault(key, question)
 
     def groups(self) -> list[QuestionGroup]:
-        """The questions by how often they are asked, those of a like wording as one."""
+        """Groups of questions of similar wording, the most frequent first."""
         asked = sorted(self._asked.items(), key=lambda item: -item[1].total())
         self.ungrouped += sum(reasons.total() for _, reasons in asked[_MOST_GROUPED:])
-        # What it takes to read words is loaded where there is something to read.
+        # Imported only when needed.
         from ragaliq.judges.local.words import FUNCTION_WORDS, read_words
 
         members: list[list[str]] = []
@@ -110,7 +110,7 @@ class Unanswered:
 
 
 def _reason(record: EvaluationRecord) -> str:
-    """Why a record's answer does not answer; empty where it does, or where nobody knows."""
+    """Reason why a record's answer does not answer; empty if it does, or if unknown."""
     statuses = {result.status for result in record.results.values()}
     for status, reason in _REASONS.items():
         if status in statuses:

@@ -1,4 +1,4 @@
-"""A run as tables: for a notebook, for pandas, for a spreadsheet."""
+"""Tables of a run: for a notebook, for pandas, for a spreadsheet."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _COLOURS = {
 def row_of(
     run_id: str, case: RAGTestCase | None, results: Mapping[str, EvaluationResult]
 ) -> dict[str, Any]:
-    """A result as a row of a table, by column; without a case, without texts."""
+    """Result as a table row, by column; without texts if there is no case."""
     row: dict[str, Any] = {
         "id": run_id,
         "query": case.query if case else "",
@@ -51,13 +51,13 @@ def row_of(
     if case:
         row["context"] = case.context_texts
         for name, value in case.metadata.items():
-            # A column of the input never hides one of ours.
+            # A column of the input never replaces one of ours.
             row[f"input.{name}" if name in row else name] = value
     return row
 
 
 def failures_of(evaluations: Iterable[Evaluation]) -> list[Evaluation]:
-    """Those of which a metric does not pass, the lowest score first."""
+    """Evaluations with a metric that does not pass, the lowest score first."""
     failed = [
         (badness(*each.results.values()) or (0.0, 0, 0), each)
         for each in evaluations
@@ -67,7 +67,7 @@ def failures_of(evaluations: Iterable[Evaluation]) -> list[Evaluation]:
 
 
 def html_of(evaluations: Sequence[Evaluation], summary: Summary) -> str:
-    """The figures, and the lowest answers with their claims marked; every text is escaped."""
+    """Figures, and the lowest answers with their claims marked; every text is escaped."""
     columns = ["metric", "mean", "95 % interval", "scored", "passed", "threshold"]
     others = [others_of(each.statuses, each.passing) for each in summary.metrics.values()]
     if any(others):
@@ -99,7 +99,7 @@ def html_of(evaluations: Sequence[Evaluation], summary: Summary) -> str:
 
 
 def notebook_progress() -> Callable[[int, int], object] | None:
-    """What shows a bar below the cell of a notebook, when called with cases done and in all."""
+    """Function that shows a progress bar in a notebook, given cases done and in all."""
     notebook = sys.modules.get("IPython")
     shell = notebook.get_ipython() if notebook is not None else None
     if shell is None or not hasattr(shell, "kernel"):  # a terminal's IPython has none
@@ -133,5 +133,5 @@ def _marked(text: str, verdict: str | None) -> str:
     if verdict is None:
         return escape(text)
     colour, title = _COLOURS[verdict], verdict.replace("_", " ").lower()
-    # Black on these colours is legible in dark notebooks too.
+    # Black on these colours is readable in dark notebooks too.
     return f'<mark title="{title}" style="background:{colour};color:#000">{escape(text)}</mark>'

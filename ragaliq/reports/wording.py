@@ -1,4 +1,4 @@
-"""Results in words: the same on the terminal, in notebooks, in test failures and in Markdown."""
+"""Wording of results: the same on the terminal, in notebooks, test failures and Markdown."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ _SAID = {
 
 
 def number_of(count: int, noun: str) -> str:
-    """A count with its noun, such as `1 case` or `1,200 cases`."""
+    """Count with its noun, such as `1 case` or `1,200 cases`."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def decimals_apart(figure: float, limit: float, *, least: int) -> int:
-    """How many decimals, `least` or more, show that two figures differ: never `0.67 < 0.67`."""
+    """Decimals, at least `least`, that show two figures as different: never `0.67 < 0.67`."""
     more = (n for n in range(least, 10) if f"{figure:.{n}f}" != f"{limit:.{n}f}")
     return next(more, least)
 
 
 def why(result: EvaluationResult) -> str:
-    """A result in a line, such as `faithfulness 0.50 < 0.80: 'They are free.' is not in ...`."""
+    """Result in one line, such as `faithfulness 0.50 < 0.80: 'They are free.' is not in ...`."""
     if result.score is None:
         return f"{result.evaluator_name}: no score ({result.status.value})"
     good, bad = ("≥", "<") if result.higher_is_better else ("≤", ">")
@@ -53,7 +53,7 @@ def why(result: EvaluationResult) -> str:
     score, threshold = (f"{each:.{decimals}f}" for each in (result.score, result.threshold))
     line = f"{result.evaluator_name} {score} {sign} {threshold}"
     claims = [claim for claim in result.claims if claim.verdict != "SUPPORTED"]
-    # What is contradicted is worse than what is not covered.
+    # A contradicted claim is worse than one that is not covered.
     claims.sort(key=lambda claim: claim.verdict != "CONTRADICTED")
     if not claims:
         said = printable(result.reasoning, limit=_CLAIM)
@@ -72,7 +72,7 @@ _FEWEST = 10
 
 
 def interval_text(estimate: Estimate | None, *, signed: bool = False) -> str:
-    """A 95 % interval such as `0.62 to 0.91`, or why there is none."""
+    """95 % interval such as `0.62 to 0.91`, or the reason why there is none."""
     if estimate is None:
         return ""
     if estimate.n < _FEWEST:
@@ -82,7 +82,7 @@ def interval_text(estimate: Estimate | None, *, signed: bool = False) -> str:
 
 
 class BadAnswer(NamedTuple):
-    """An answer that scored low: its row or id, what was asked, and why each metric failed."""
+    """A low-scoring answer: its row or id, its question, and the reason of each failed metric."""
 
     id: str
     question: str
@@ -90,7 +90,7 @@ class BadAnswer(NamedTuple):
 
 
 class WorstAnswers:
-    """The five answers with the lowest scores among those that do not pass.
+    """Keeps the five failing answers with the lowest scores.
 
     An answer that is evaluated several times is listed once, by its lowest evaluation.
     """
@@ -100,7 +100,7 @@ class WorstAnswers:
         self._worst: dict[str, tuple[Badness, int, BadAnswer]] = {}
 
     def add(self, evaluated: Evaluation | EvaluationRecord) -> None:
-        """Take in an evaluation, or its record."""
+        """Add an evaluation or its record."""
         self._seen += 1
         failed = [result for result in evaluated.results.values() if result.passed is False]
         how_bad = badness(*failed)
@@ -126,7 +126,7 @@ _rank = itemgetter(0, 1)  # how bad it is, then its place
 
 
 def figures_of(summary: Summary) -> dict[str, Any]:
-    """The summary as JSON values: each metric's figures, the share of passing answers, the cost."""
+    """Summary as JSON values: each metric's figures, the share of passing answers, the cost."""
     passed, of = summary.passing
     return {
         "answers": summary.cases,
@@ -154,9 +154,9 @@ def figures_of(summary: Summary) -> dict[str, Any]:
 
 
 def pass_line(passed: int, decided: int, answers: int) -> str:
-    """How many answers pass, such as `5 of 8 answers pass every metric`.
+    """Sentence on passing answers, such as `5 of 8 answers pass every metric`.
 
-    Those on which the judge failed are not among the decided ones.
+    Answers on which the judge failed are not counted as decided.
     """
     if not answers:
         return "No answers were evaluated"
@@ -166,7 +166,7 @@ def pass_line(passed: int, decided: int, answers: int) -> str:
 
 
 def others_of(statuses: Mapping[str, int], passing: Collection[str]) -> str:
-    """The answers that are not plainly scored, such as `1 empty_answer (pass), 2 partial`."""
+    """Answers that are not simply scored, such as `1 empty_answer (pass), 2 partial`."""
     return ", ".join(
         f"{count:,} {status} (pass)" if status in passing else f"{count:,} {status}"
         for status, count in sorted(statuses.items())
@@ -175,7 +175,7 @@ def others_of(statuses: Mapping[str, int], passing: Collection[str]) -> str:
 
 
 def markdown_of(figures: Mapping[str, Any], worst: Iterable[BadAnswer]) -> str:
-    """The summary for a pull request or a job's page."""
+    """Summary in Markdown, for a pull request or a CI job's page."""
     metrics = figures["metrics"]
     others = {name: others_of(each["statuses"], each["passing"]) for name, each in metrics.items()}
     columns = ["metric", "mean", "95 % interval", "scored", "passed", "threshold"]
@@ -199,7 +199,7 @@ def markdown_of(figures: Mapping[str, Any], worst: Iterable[BadAnswer]) -> str:
 
 
 def text_of(figures: Mapping[str, Any], worst: Iterable[BadAnswer]) -> str:
-    """The summary in plain text, for `print`."""
+    """Summary in plain text, for `print`."""
     lines = [pass_line(figures["passed"], figures["decided"], figures["answers"])]
     for name, metric in figures["metrics"].items():
         mean = ", ".join(filter(None, _mean_of(metric)))
@@ -216,7 +216,7 @@ def text_of(figures: Mapping[str, Any], worst: Iterable[BadAnswer]) -> str:
 
 
 def _mean_of(metric: Mapping[str, Any]) -> tuple[str, str]:
-    """The mean and its interval in words."""
+    """Mean and its interval in words."""
     if metric["mean"] is None:
         return "none", ""
     interval = "too few for an interval"
@@ -226,7 +226,7 @@ def _mean_of(metric: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def is_drawn(case_id: str) -> bool:
-    """Whether an id was drawn for a case that had none, and so tells a reader nothing."""
+    """True if the id was generated, and so tells a reader nothing."""
     return _DRAWN_ID.fullmatch(case_id) is not None
 
 
@@ -238,7 +238,7 @@ def _name(bad: BadAnswer, escape: Callable[[str], str]) -> str:
 
 
 def _plain(text: str) -> str:
-    # Texts of applications are untrusted here too: no link, picture or mark-up of theirs.
+    # Application texts are untrusted here too: their links, pictures and mark-up are escaped.
     escaped = printable(text, limit=300).replace("&", "&amp;").replace("<", "&lt;")
     for mark in "\\`*_[]|!":
         escaped = escaped.replace(mark, f"\\{mark}")
