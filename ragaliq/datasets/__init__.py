@@ -1,4 +1,4 @@
-"""Cases from files: tables under the names other tools give fields, and traces."""
+"""Cases from files: tables with the usual column names, and traces."""
 
 from ragaliq.core.test_case import FIELDS
 from ragaliq.datasets.cases import CaseReader, SkippedRow

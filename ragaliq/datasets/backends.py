@@ -1,7 +1,7 @@
-"""Cases from a product that keeps traces: its runs without a score, and people's annotations.
+"""Cases from a product that stores traces: its unscored runs, and people's annotations.
 
-What the product answers is kept in a file in a folder of its own, readable by its owner alone, and
-read as any file of traces; the folder goes with the reader.
+The product's replies are stored in a temporary folder, readable by its owner alone, and read like
+any file of traces; the folder is deleted with the reader.
 """
 
 from __future__ import annotations
@@ -40,25 +40,25 @@ _FORMS = "phoenix://PROJECT, phoenix+https://HOST/PROJECT, mlflow://EXPERIMENT o
 _OPTIONS = ("since", "until", "limit")
 _ATTEMPTS = 4
 _LONGEST_PAUSE = 30.0
-# Seconds by which a run's spans may begin before or after its first span.
+# Most seconds between a run's first span and its others.
 _MARGIN = 600.0
-# Seconds within which the rest of a run may still arrive.
+# Seconds in which the rest of a run may still arrive.
 _ARRIVING = 60.0
 _AT_ONCE = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Annotation:
-    """What somebody or something said of a run, in the product.
+    """Annotation of a run in the product, by a person or a program.
 
     Attributes:
         trace_id: The trace, 32 hexadecimal digits.
-        span_id: The span; empty where the whole trace is meant.
-        name: What it is called there, such as `faithfulness`.
-        by_person: Whether a person said it.
+        span_id: The span; empty for the whole trace.
+        name: Its name in the product, such as `faithfulness`.
+        by_person: Whether a person made it.
         value: A number, a truth value or a label.
-        author: Who said it, as far as the product names them.
-        metadata: What came with it.
+        author: The author, if the product names one.
+        metadata: Its metadata.
     """
 
     trace_id: str
@@ -71,7 +71,7 @@ class Annotation:
 
     @property
     def metric(self) -> str:
-        """The metric that ragaliq scored, or failed to for good; empty for everything else."""
+        """Metric that ragaliq scored, or failed for good; empty for other annotations."""
         status = self.metadata.get("ragaliq.status")
         if status not in list(Status) or Status(status).is_failure:
             return ""
@@ -79,23 +79,23 @@ class Annotation:
 
 
 class BackendReader(TraceReader):
-    """The runs of a product's project that ragaliq has not scored there.
+    """Reads the runs of a product's project that ragaliq has not scored there.
 
     Args:
-        address: `phoenix://PROJECT`, `mlflow://EXPERIMENT` or `langfuse://`; with the product's
+        address: `phoenix://PROJECT`, `mlflow://EXPERIMENT` or `langfuse://`; with the server's
             address, `phoenix+https://HOST/PROJECT`, else that comes from the product's variables.
             May end in `?since=2026-11-01&until=2026-11-08T12:00&limit=100`, times in UTC.
-        fields: As `read_cases` has it.
-        mapping: What the application's own spans are.
-        resolve: Gives the texts of documents that spans name by their ids only.
+        fields: As for `read_cases`.
+        mapping: Mapping of the application's own spans.
+        resolve: Returns the texts of documents that spans identify by id only.
 
     Attributes:
-        address: Where the runs are.
+        address: Address of the runs.
         sink: Writes scores back.
-        scored: How many of the runs have a score.
-        unscored: How many have none, and are read.
-        pipelines: How many runs each has, scored or not.
-        window: When they began, and how many at most.
+        scored: Number of runs with a score.
+        unscored: Number of runs without a score, which are read.
+        pipelines: Number of runs of each pipeline, scored or not.
+        window: Time window, and the most runs.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class BackendReader(TraceReader):
     ) -> None:
         folder = Path(mkdtemp(prefix="ragaliq-"))
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-        # A span that cannot be read is somebody's among many.
+        # Skip an unreadable span: it is one of many in a shared project.
         super().__init__(
             folder / "spans.jsonl",
             fields=fields,
@@ -142,7 +142,7 @@ class BackendReader(TraceReader):
         self.skip_scored()
 
     def skip_scored(self, metrics: Sequence[str] = ()) -> None:
-        """Skip the runs with a score for each of these metrics; for any, where none is named."""
+        """Skip the runs with a score for each of these metrics; without metrics, for any."""
         wanted = set(metrics)
         left = [
             case_id
@@ -154,7 +154,7 @@ class BackendReader(TraceReader):
         self.scored, self.unscored = len(self._targets) - len(left), len(self._unscored)
 
     def annotated(self) -> Iterator[tuple[RAGTestCase, list[Annotation]]]:
-        """The runs that people annotated, scored or not, with what each of them said."""
+        """Runs that people annotated, scored or not, with their annotations."""
         try:
             found = run_sync(self._annotations())
         except SinkError as error:
@@ -177,7 +177,7 @@ class BackendReader(TraceReader):
         return super()._runs_of(spans) if is_read else []
 
     def _by_case(self, annotations: Sequence[Annotation]) -> dict[str, list[Annotation]]:
-        """Annotations by the run they are about: the span's, or each run of the trace."""
+        """Annotations by their run: the span's, or each run of the trace."""
         found: defaultdict[str, list[Annotation]] = defaultdict(list)
         by_trace: defaultdict[str, list[Annotation]] = defaultdict(list)
         for each in annotations:
@@ -206,7 +206,7 @@ class BackendReader(TraceReader):
 
 
 class AskedWindow(NamedTuple):
-    """Which runs are asked for: the newest so many, or all, that began in a time, Unix seconds."""
+    """Time window of the runs in Unix seconds, and the number of newest ones."""
 
     since: float | None = None
     until: float | None = None
@@ -214,7 +214,7 @@ class AskedWindow(NamedTuple):
 
     @classmethod
     def of(cls, address: str) -> AskedWindow:
-        """What an address asks for."""
+        """Parse the window of an address."""
         options = dict(parse_qsl(urlsplit(address).query, keep_blank_values=True))
         address = _without_secrets(address)
         if unknown := sorted(options.keys() - set(_OPTIONS)):
@@ -238,13 +238,13 @@ class AskedWindow(NamedTuple):
         return cls(times.get("since"), times.get("until"), int(limit) if limit else None)
 
     def holds(self, began: float) -> bool:
-        """Whether a run that began then is asked for."""
+        """True if a run that began at this time is in the window."""
         return (self.since is None or began >= self.since) and (
             self.until is None or began < self.until
         )
 
     def asked(self, first: str, last: str) -> dict[str, str]:
-        """The window in a product's words, wide enough for runs at its edges."""
+        """Window as query parameters, wide enough for runs at its edges."""
         edges = {
             first: None if self.since is None else self.since - _MARGIN,
             last: None if self.until is None else self.until + _MARGIN,
@@ -260,9 +260,9 @@ class AskedWindow(NamedTuple):
 
 
 class _Backend(ABC):
-    """What is read of a product, page by page.
+    """Client of a product's API, page by page.
 
-    Its `place` is a web address; None for what its variables say.
+    Its `place` is a web address; None for that of the product's variables.
     """
 
     product: str
@@ -276,20 +276,20 @@ class _Backend(ABC):
 
     @abstractmethod
     def spans(self) -> AsyncIterator[Mapping[str, Any]]:
-        """The spans of the runs, as values that a file of traces may hold."""
+        """Spans of the runs, as values of a file of traces."""
 
     @abstractmethod
     def annotations(self, targets: Sequence[SpanTarget]) -> AsyncIterator[Annotation]:
-        """What is said of these runs there; what is said of others may come with it."""
+        """Annotations of these runs; may include those of other runs."""
 
     @abstractmethod
     def next_of(self, page: Any) -> object:
-        """What a page of an answer calls the next one."""
+        """Cursor of the next page."""
 
     async def pages(
         self, path: str, query: dict[str, Any], body: dict[str, Any] | None = None
     ) -> AsyncIterator[Any]:
-        """All pages of an answer; see `asked`."""
+        """All pages of a query; see `asked`."""
         asking = query if body is None else body
         while True:
             page = await self.asked(path, query, body)
@@ -306,13 +306,13 @@ class _Backend(ABC):
             asking[self.token] = following
 
     async def data(self, path: str, query: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
-        """What all pages of an answer hold."""
+        """Items of all pages."""
         async for page in self.pages(path, query):
             for each in _listed(page, "data"):
                 yield each
 
     async def asked(self, path: str, query: Mapping[str, Any], body: object = None) -> Any:
-        """A page of an answer; what may pass is tried again."""
+        """One page of a query; temporary errors are retried."""
         where = f"{path}?{urlencode(query, doseq=True)}" if query else path
         for attempt in range(1, _ATTEMPTS + 1):
             try:
@@ -334,7 +334,7 @@ class _Backend(ABC):
 
 
 def _without_secrets(address: str) -> str:
-    """An address for a message, without what may be a key in it."""
+    """Address for a message, without anything that may be a key."""
     return re.sub(r"//[^/]*@", "//", address.partition("?")[0])
 
 
@@ -399,7 +399,7 @@ class _Phoenix(_Backend):
             async for each in self.data(f"{self._path}/{kind}_annotations", query):
                 yield each
         except SinkError as error:
-            # Older servers have no annotations of traces; none at all is a 404 as well.
+            # Older servers lack annotations of traces; a trace without any is a 404 too.
             if error.kind != "http_404":
                 raise
 
@@ -517,7 +517,7 @@ _BACKENDS: dict[str, type[_Backend]] = {
 
 
 def _backend_of(address: str, window: AskedWindow) -> _Backend:
-    """The product that an address names."""
+    """Client of the product that an address names."""
     parts = urlsplit(address)
     product, _, scheme = parts.scheme.partition("+")
     kind = _BACKENDS[product]

@@ -1,4 +1,4 @@
-"""Rows as cases: which field is which, values as texts and chunks, and the reader of a file."""
+"""Cases from rows: recognised fields, converted values, and the reader of a file."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from ragaliq.records.results_file import HEADER
 
 logger = logging.getLogger(__name__)
 
-# Fields, by the names that the usual tools give them (`FIELDS`).
+# Fields by the names of the usual tools (`FIELDS`).
 
-# LangSmith exports an example as nested inputs and outputs, in tables as texts of JSON.
+# LangSmith exports an example as nested inputs and outputs, in tables as JSON strings.
 _EXPECTED = ("reference_outputs", "reference_output", "reference", "expected_output")
 _NESTED = ("inputs", "outputs", "input", "output", *_EXPECTED)
 _FIELD_OF = {alias: field for field, aliases in FIELDS.items() for alias in aliases}
@@ -38,7 +38,7 @@ CASE_NEEDS = ("query", "response")
 
 
 def require_known(fields: Mapping[str, str], *, argument: str = "fields") -> None:
-    """Check that cases have the fields that a user names; `argument` is for the message."""
+    """Check that the user's field names exist; `argument` is for the message."""
     for field in fields:
         if field not in FIELDS:
             meant = recognised(field)
@@ -49,12 +49,12 @@ def require_known(fields: Mapping[str, str], *, argument: str = "fields") -> Non
 
 
 def recognised(name: str) -> str | None:
-    """The field a name stands for."""
+    """Field of a case with this column name, if any."""
     return _FIELD_OF.get(plain_name(name))
 
 
 def plain_name(path: str) -> str:
-    """A column's name as `FIELDS` would write it."""
+    """Column name in the spelling of `FIELDS`."""
     return path.rpartition(".")[2].lower().replace(" ", "_").replace("-", "_")
 
 
@@ -62,8 +62,8 @@ _BLANKS = ("", "nan", "NaN", "<NA>")  # how numpy and pandas write a missing val
 
 
 def is_absent(value: Any) -> bool:
-    """Whether a row holds nothing there: no value, an empty text, NaN, or what that became."""
-    # A value may be an array, which `==` would compare item by item.
+    """True for a missing value: None, an empty text, NaN, or a string form of it."""
+    # A value may be an array, which `==` compares item by item.
     return (
         value is None
         or (isinstance(value, str) and value in _BLANKS)
@@ -72,7 +72,7 @@ def is_absent(value: Any) -> bool:
 
 
 def _values(data: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
-    """Every value with its path and its plain name, nested ones included."""
+    """Every value with its path and its plain name, including nested ones."""
     for key, value in data.items():
         name = str(key).strip()
         plain = plain_name(name)
@@ -87,7 +87,7 @@ def _values(data: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
 
 
 def _nested(name: str, value: Any) -> Mapping[Any, Any] | None:
-    """What an input or output with this plain name holds under names, if it does."""
+    """Named values inside an input or output with this plain name, if it is a mapping."""
     if isinstance(value, Mapping):
         return value
     read = _json_in(value) if isinstance(value, str) else None
@@ -100,7 +100,7 @@ def _nested(name: str, value: Any) -> Mapping[Any, Any] | None:
 
 
 def _fields_of(row: Row, own_names: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A row's values by the case's field, None where there is only a blank, and all others."""
+    """Values of a row by the case's field, None for a blank, and all other values."""
     found: dict[str, dict[str, Any]] = {}
     rest: dict[str, Any] = {}
     owned = {name: field for field, name in own_names.items()}
@@ -120,7 +120,7 @@ def _fields_of(row: Row, own_names: Mapping[str, str]) -> tuple[dict[str, Any], 
         paths = list(candidates)
         if len(paths) > 1 and field in ("context", "id"):
             names = FIELDS[field]
-            # A LangSmith experiment names the run and the example: only that stays the same.
+            # A LangSmith experiment names the run and the example: only the example's id is stable.
             paths.sort(key=lambda path: names.index(plain_name(path)), reverse=field == "id")
         elif any(candidates[path] != candidates[paths[0]] for path in paths[1:]):
             raise fault(
@@ -138,12 +138,12 @@ _TEXT_KEYS = ("text", "page_content", "content", "chunk", "passage")
 _ID_KEYS = ("id", "chunk_id", "doc_id", "document_id")
 _SCORE_KEYS = ("score", "similarity", "relevance_score")
 _READER = Reader()
-# A list as Python, pandas or numpy print it: no JSON, and no text that anybody retrieves.
+# A list as Python, pandas or numpy print it: neither JSON nor a retrieved text.
 _PRINTED = re.compile(r"""(array\()?\[\s*(['"]|\{'|Document\()""")
 
 
 def as_text(value: Any, *, where: str, field: str) -> str:
-    """A text; numbers are written out, and a list of one text is that text."""
+    """Convert a value to a text; numbers are formatted, and a list of one text is that text."""
     if isinstance(value, str):
         return value
     if isinstance(value, float) and not math.isfinite(value):
@@ -156,9 +156,9 @@ def as_text(value: Any, *, where: str, field: str) -> str:
 
 
 def as_chunks(value: Any, *, where: str) -> list[str | ContextChunk]:
-    """Context chunks, from texts or from objects with a text, an id, a score, metadata."""
+    """Convert a value to chunks: texts, or objects with a text, an id, a score, metadata."""
     held = value.tolist() if hasattr(value, "tolist") else value
-    # 42 or true is a mistake in the file: as a text, it would be a context that supports nothing.
+    # 42 or true is a mistake in the file: as a text, it would support nothing.
     if not isinstance(held, str | Mapping | list | tuple):
         raise fault(where, f"field 'context' must be a text or a list of them, not {_kind(held)}")
     chunks: list[str | ContextChunk] = []
@@ -188,7 +188,7 @@ def as_chunks(value: Any, *, where: str) -> list[str | ContextChunk]:
 
 
 def split_cell(cell: str, separator: str) -> list[str] | None:
-    """The chunks of a cell that holds several as plain text; None for a list or object in JSON."""
+    """Split a plain-text cell into chunks; None for a list or object in JSON."""
     if _json_in(cell) is not None:
         return None
     inside = cell.strip()
@@ -198,7 +198,7 @@ def split_cell(cell: str, separator: str) -> list[str] | None:
 
 
 def _seems_several(cell: object) -> str:
-    """The separator of a cell that looks like several chunks; empty for any other."""
+    """Separator of a cell that looks like several chunks; empty for any other."""
     if not isinstance(cell, str) or "\n" in cell or _json_in(cell) is not None:
         return ""
     inside = cell.strip()
@@ -208,7 +208,7 @@ def _seems_several(cell: object) -> str:
 
 
 def as_turns(value: Any, *, where: str) -> list[Turn]:
-    """The conversation before the question, from messages with a role, a text and maybe chunks."""
+    """Convert messages with a role, a text and optional chunks to the conversation's turns."""
     turns: list[Turn] = []
     told: list[str | ContextChunk] = []
     for place, item in enumerate(_items(value, where=where, field="history")):
@@ -257,7 +257,7 @@ def _items(value: Any, *, where: str, field: str) -> list[Any]:
 
 
 def _json_in(text: str) -> Any:
-    """The list or object that a cell holds as JSON; None for any other text."""
+    """List or object that a cell holds as JSON; None for any other text."""
     stripped = text.strip()
     if stripped.startswith(("[", "{")):
         try:
@@ -275,9 +275,9 @@ def _kind(value: Any) -> str:
     return "a list" if isinstance(value, list | tuple) else f"of type {type(value).__name__}"
 
 
-# A row as a case, or the reason why it is none.
+# A row as a case, or its problem.
 
-# Stores keep that much: two longer ids could become one there.
+# Stores keep this many characters: two longer ids could become one there.
 _MAX_ID = 128
 
 
@@ -288,10 +288,10 @@ def case_of(
     needed: Sequence[str] = CASE_NEEDS,
     split_context: str | None = None,
 ) -> RAGTestCase:
-    """Make a case of a row. What belongs to no field goes into the case's metadata.
+    """Make a case of a row. Values without a field go into the case's metadata.
 
-    A row without an id is called `row` and its number, so that the same file gives the same ids. A
-    blank question or answer is an empty text.
+    A row without an id gets `row` and its number, so that the same file gives the same ids. A blank
+    question or answer is an empty text.
     """
     found, rest = _fields_of(row, own_names)
     where = row.where
@@ -302,7 +302,7 @@ def case_of(
         values["context"] = split_cell(cell, split_context) or cell
     facts = _texts(values, "expected_facts", where)
     expected = values.get("expected_answer")
-    # A list of reference answers is a list of what the answer should hold.
+    # A list of reference answers is a list of expected facts.
     if isinstance(expected, list) and len(expected) != 1:
         facts += _texts(values, "expected_answer", where)
         del values["expected_answer"]
@@ -346,13 +346,13 @@ def case_of(
 def _missing(
     row: Row, found: Mapping[str, Any], own_names: Mapping[str, str], needed: Sequence[str]
 ) -> RowError:
-    """All that a row lacks, with the options that would say where it is."""
+    """List everything that a row lacks, with the options that would name its columns."""
     names = [path[:_NAME] for path, _, _ in _values(row.data)]
     wanted = [*needed, "context"] if "response" in needed else needed
     lacking = [field for field in wanted if field not in found]
     *some, last = (f"no {field}" for field in lacking)
     problem = f"{', '.join(some)} and {last} were found" if some else f"{last} was found"
-    # A table without a header would be quoted here: names are shown where some are known.
+    # Show the names only if some are known: a table without a header would be quoted here.
     columns = f"none of its {len(names)} columns has a known name"
     if any(map(recognised, names)) or own_names:
         columns = f"the columns are {', '.join(map(repr, names[:_SHOWN]))}"
@@ -381,14 +381,14 @@ _NAME = 40
 
 @dataclass(frozen=True)
 class SkippedRow:
-    """A row that was skipped: where it is and what is wrong, without any of its text."""
+    """A skipped row: its place and its problem, without any of its text."""
 
     where: str
     problem: str
 
 
 class CaseReader:
-    """The cases of a file; can be read several times, each time from the start.
+    """Reader of a file's cases; each iteration starts from the beginning.
 
     Attributes:
         path: The file.
@@ -431,7 +431,7 @@ class CaseReader:
                     raise row
                 if unseen:
                     unseen.difference_update(*(names[:2] for names in _values(row.data)))
-                # Two rows with the same keys are the rule; rows may have any keys, though.
+                # Rows usually have the same keys, but may have any.
                 if row.data.keys() - self.columns.keys() and len(self.columns) < _REMEMBERED:
                     names = (str(name)[:_NAME] for name in row.data)
                     self.columns.update(dict.fromkeys(itertools.islice(names, _REMEMBERED)))
@@ -466,7 +466,7 @@ class CaseReader:
     @property
     def named_columns(self) -> str:
         """The columns for a message, a dozen at most."""
-        # A table without a header would be quoted: names are shown where some are known.
+        # Show the names only if some are known: a table without a header would be quoted.
         if not any(recognised(name) for name in self.columns):
             return f"{len(self.columns)} columns, none under a known name"
         shown = ", ".join(repr(name) for name in list(self.columns)[:_SHOWN])
@@ -474,7 +474,7 @@ class CaseReader:
         return f"{shown} and {more} more" if more > 0 else shown
 
     def _noted(self, case: RAGTestCase, row: Row) -> bool:
-        """Warn of a context that is one chunk and looks like several in one cell."""
+        """Warn about a context of one chunk that looks like several in one cell."""
         separator = _seems_several(case.context[0]) if len(case.context) == 1 else ""
         if separator:
             logger.warning(
@@ -485,9 +485,9 @@ class CaseReader:
         return bool(separator)
 
     def _bad(self, error: RowError, *, is_first: bool) -> None:
-        """Raise what is wrong with a part of the file, or count it."""
+        """Raise the problem of a part of the file, or count it."""
         if self._on_error == "raise":
-            # Of a file that begins with a mistake, all may be one.
+            # A file that begins with a mistake may consist of mistakes.
             way = "" if is_first else "; --skip-bad-rows (on_error='skip') skips such parts"
             raise DatasetError(f"{self.path}, {error}{way}") from None
         self.skipped += 1
@@ -497,8 +497,8 @@ class CaseReader:
 
 
 def require_new(case_id: str, where: str, seen: dict[bytes, str]) -> None:
-    """Refuse a second case of one id; `seen` takes it in."""
-    # Eight bytes an id and not the id itself: a file may have many millions of them.
+    """Refuse a second case with the same id; `seen` collects the ids."""
+    # Eight bytes instead of the id itself: a file may have many millions.
     key = blake2b(case_id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     if key in seen:
         raise fault(where, f"its id is also that of {seen[key]}", "give each its own id")

@@ -1,4 +1,4 @@
-"""Claims with a person's verdict on them: what judges are measured with and calibrated on."""
+"""Labelled claims: claims with a person's verdict, to measure and calibrate judges."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ _LABELS: dict[str, tuple[bool, Verdict | None]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelledClaim:
-    """A claim, what it is checked against, and what a person says about it.
+    """A claim, its context, and a person's label.
 
     Attributes:
-        id: Its own in the file; the row's place where the file gives none.
+        id: Its id in the file, else the row's place.
         claim: The statement.
         context: The texts it is checked against.
         is_supported: Whether the context supports it.
-        verdict: One of three; None where the label only says that it is not supported.
-        question: What was asked, where that is known.
-        group: What figures are grouped by, such as the data set; empty for none.
+        verdict: One of three; None if the label only says that it is not supported.
+        question: The question, if known.
+        group: Group of the figures, such as the data set; empty for none.
     """
 
     id: str
@@ -56,7 +56,7 @@ class LabelledClaim:
 
     @property
     def cluster(self) -> bytes:
-        """Claims over one context are alike, and neither torn apart nor counted as independent."""
+        """Digest of the context: claims over one context are dependent and stay together."""
         digest = blake2b(digest_size=8)
         for text in self.context:
             digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
@@ -69,11 +69,11 @@ def read_labelled_claims(
     """Read labelled claims from a JSON, JSONL, CSV, TSV or Parquet file, also gzipped.
 
     A label is 1 or 0, true or false, or SUPPORTED, CONTRADICTED, NOT_ENOUGH_INFO. Extra columns
-    are passed over.
+    are ignored.
 
     Args:
         path: The file.
-        file_format: How it is written; by default from its name.
+        file_format: Its format; by default from its name.
 
     Raises:
         DatasetError: The file is missing, of no known format, empty, or has a bad row; with file,

@@ -1,4 +1,4 @@
-"""Opening files of cases, whatever they are."""
+"""Open files of cases of every kind."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CaseFormat = Format | Literal["traces"]
 
 
 def is_backend(source: object) -> bool:
-    """Whether a source is the address of a product's project, and no file."""
+    """True for the address of a product's project, False for a file."""
     scheme, separator, _ = source.partition("://") if isinstance(source, str) else ("", "", "")
     return bool(separator) and scheme.partition("+")[0] in ("phoenix", "mlflow", "langfuse")
 
@@ -41,30 +41,29 @@ def read_cases(
 ) -> CaseReader:
     """Read cases from a JSON, JSONL, CSV, TSV or Parquet file, or from traces.
 
-    Any of them may be gzipped. Traces (OTLP as JSON or protobuf, Phoenix's exports) are recognised
-    by what is in the file, whatever it is called; `TraceReader` says what becomes of them. The
-    address of a product's project (`phoenix://PROJECT`, `mlflow://EXPERIMENT`, `langfuse://`) gives
-    the runs there that have no score of ragaliq's; see `BackendReader`.
+    Files may be gzipped. Traces (OTLP as JSON or protobuf, Phoenix's exports) are recognised by
+    their content (`TraceReader`). The address of a product's project (`phoenix://PROJECT`,
+    `mlflow://EXPERIMENT`, `langfuse://`) gives its runs without a score of ragaliq's
+    (`BackendReader`).
 
-    Fields are recognised by the names RAGAS, DeepEval, LangSmith and ragaliq give them (`FIELDS`);
-    columns that are none of them travel in the case's metadata.
+    Fields are recognised by their names in RAGAS, DeepEval, LangSmith and ragaliq (`FIELDS`); other
+    columns go into the case's metadata.
 
     Args:
         path: The file, or the address.
-        *more: Further files, read after it. A case without an id has the name of its file in its
-            id then.
-        file_format: How it is written; by default `traces` for a file that holds spans, else
-            from its name.
-        fields: A case's field to the name it has in this file, such as `{"query": "frage"}`; for
-            nested values with a dot, `inputs.frage`. In traces, the attribute of a run's first
-            span that holds it.
+        *more: Further files, read after it. The ids of cases without their own then contain the
+            name of the file.
+        file_format: Its format; by default `traces` for a file that holds spans, else from its
+            name.
+        fields: Names in this file by a case's field, such as `{"query": "frage"}`; nested values
+            with a dot, `inputs.frage`. In traces, an attribute of a run's first span.
         on_error: `raise` stops at the first bad row; `skip` skips and counts it.
-        encoding: Of a file that is text; by default UTF-8.
-        split_context: What stands between the chunks of a cell that holds several as plain text,
-            such as `|`; lists as JSON need nothing.
-        mapping: A TOML file that says what an application's own spans are; for traces only.
-        resolve: Gives the texts of documents that spans name by their ids only, as a dictionary;
-            for traces only.
+        encoding: Encoding of a text file; by default UTF-8.
+        split_context: Separator of the chunks in a plain-text cell, such as `|`; lists as JSON need
+            none.
+        mapping: A TOML file that maps an application's own spans; for traces only.
+        resolve: Returns a dictionary of the texts of documents that spans identify by id only; for
+            traces only.
 
     Returns:
         An iterable of cases. JSONL, CSV and Parquet are read as they are iterated, in bounded
@@ -88,7 +87,7 @@ def read_cases(
     if backends:
         if more:
             raise ConfigurationError(f"{backends[0]}: name it alone, without further sources")
-        # Its sinks are loaded for those who use them.
+        # Imported only when used.
         from ragaliq.datasets.backends import BackendReader
 
         return BackendReader(str(path), fields=fields, mapping=rules, resolve=resolve)
@@ -128,7 +127,7 @@ def read_cases(
 
 
 class _Several(CaseReader):
-    """The cases of several files, one file after the other."""
+    """Reader of the cases of several files, one after the other."""
 
     def __init__(self, readers: Sequence[CaseReader]) -> None:
         super().__init__(readers[0].path, file_format=None, fields={}, on_error="raise")
@@ -160,7 +159,7 @@ class _Several(CaseReader):
 def read_questions(
     path: str | Path, *, fields: Mapping[str, str] | None = None, encoding: str | None = None
 ) -> CaseReader:
-    """Read questions from a file of the forms that `read_cases` knows: cases without answers.
+    """Read questions, which are cases without answers, from a file as in `read_cases`.
 
     Args:
         path: The file.
@@ -185,10 +184,10 @@ def read_questions(
 
 
 def standard_input(folder: str) -> Path:
-    """Keep what comes on standard input in a file: cases are read twice, counted and then judged.
+    """Save standard input to a file, since cases are read twice: counted, then evaluated.
 
-    Its name says how it is written: a list or an object is JSON, objects a line JSON Lines, and
-    anything else a table.
+    Its name gives the format: a list or an object is JSON, objects a line JSON Lines, and anything
+    else a table.
     """
     with tempfile.NamedTemporaryFile(dir=folder, prefix="stdin-", delete=False) as file:
         shutil.copyfileobj(sys.stdin.buffer, file)

@@ -20,11 +20,10 @@ from ragaliq.traces.files import not_json, parquet_rows, require_distinct
 
 
 class Row(NamedTuple):
-    """A row: where it is, as the end of "the mistake is in ...", what it holds, and its number.
+    """A row: its place for "the mistake is in ...", its values, and its number.
 
-    Rows count from 1, as pandas and spreadsheets count them: the header and empty lines are none, a
-    row of empty cells is one. Where the line has another number, the place names both:
-    `row 7 (line 9)`.
+    Rows count from 1, as in pandas and spreadsheets: the header and empty lines do not count, a row
+    of empty cells does. If the line has another number, the place names both: `row 7 (line 9)`.
     """
 
     where: str
@@ -40,12 +39,12 @@ A row that cannot be read is its error, without its place; a blank one that coun
 
 
 def fault(where: str, problem: str, advice: str = "") -> RowError:
-    """An error about one row, without the file's name, which only the reader knows."""
+    """Error about one row, without the file's name, which only the reader knows."""
     return RowError(f"{where}: {problem}" + (f"; {advice}" if advice else ""))
 
 
 def is_place(case_id: str) -> bool:
-    """Whether a case has the name of its row, as cases of rows without an id have."""
+    """True for an id that names a row, as for cases of rows without an id."""
     return re.fullmatch(r"(.+ )?row \d+", case_id) is not None
 
 
@@ -72,7 +71,7 @@ _OR_NAME_IT = ", or name its encoding (encoding='cp1252', --encoding cp1252)"
 
 @contextmanager
 def _open_text(path: Path, encoding: str | None) -> Iterator[TextIO]:
-    r"""The file's text, its lines as they end with `\n`; see `_require_decoded`."""
+    r"""Open the file's text with line ends as `\n`; see `_require_decoded`."""
     is_gzip = path.suffix.lower() == ".gz"
     with cast("io.BufferedReader", gzip.open(path)) if is_gzip else path.open("rb") as file:
         try:
@@ -84,7 +83,7 @@ def _open_text(path: Path, encoding: str | None) -> Iterator[TextIO]:
             encoding = encoding or "utf-8"
             try:
                 first = file.peek(1).decode(encoding, "ignore")
-                # Some programs of Macs end lines in a carriage return; elsewhere it ends none.
+                # Some Mac programs end lines with a carriage return; elsewhere it ends none.
                 newline = None if "\r" in first and "\n" not in first else "\n"
                 text = io.TextIOWrapper(file, encoding, errors="surrogateescape", newline=newline)
             except LookupError:
@@ -97,9 +96,9 @@ def _open_text(path: Path, encoding: str | None) -> Iterator[TextIO]:
 
 
 def _undecoded(text: str, file: TextIO) -> tuple[int, str]:
-    """The line of a byte that is not of the file's encoding, and what to say; 0 without one.
+    """Line of a byte outside the file's encoding, and the message; 0 if there is none.
 
-    Such a byte was read as half a surrogate pair.
+    The byte was read as half a surrogate pair.
     """
     try:
         text.encode()
@@ -136,7 +135,7 @@ _NUMBERED = re.compile(
 
 
 def csv_rows(path: Path, encoding: str | None) -> _Read:
-    """The rows of a file; columns such as `context_1`, `context_2` make one list."""
+    """Read the rows of a file; columns such as `context_1`, `context_2` become one list."""
     # The module's own limit, 128 KiB, is shorter than some contexts.
     csv.field_size_limit(MAX_LINE)
     with _open_text(path, encoding) as file:
@@ -200,7 +199,7 @@ def _csv_row(header: Sequence[str], cells: Sequence[str]) -> dict[str, Any] | Ro
 
 
 def json_rows(path: Path, encoding: str | None) -> _Read:
-    """The rows of a file."""
+    """Read the rows of a JSON file."""
     text = _whole(path, encoding, at_most=MAX_JSON)
     if not text.strip():
         return
@@ -215,7 +214,7 @@ def json_rows(path: Path, encoding: str | None) -> _Read:
 
 
 def parse_json(text: str) -> Any:
-    """The value a text holds."""
+    """Parse a JSON text."""
     try:
         return json.loads(text, object_pairs_hook=_object)
     except json.JSONDecodeError:
@@ -229,13 +228,13 @@ def parse_json(text: str) -> Any:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     held = dict(pairs)
     if len(held) < len(pairs):
-        # Which of the two was meant nobody knows; json would take the last.
+        # The file is ambiguous; json would take the last value.
         raise DatasetError("an object has a key twice")
     return held
 
 
 def rows_in(value: Any) -> _Read:
-    """The rows of a document that has been read."""
+    """Rows of a parsed document."""
     if isinstance(value, dict):
         lists = [
             held
@@ -259,7 +258,7 @@ def rows_in(value: Any) -> _Read:
 
 
 def jsonl_rows(path: Path, encoding: str | None) -> _Read:
-    """The rows of a file; blank lines are passed over."""
+    """Read the rows of a JSON Lines file; blank lines are skipped."""
     with _open_text(path, encoding) as file:
         for number, line in enumerate(iter(lambda: file.readline(MAX_LINE), ""), start=1):
             if not line.strip():
@@ -286,11 +285,11 @@ def jsonl_rows(path: Path, encoding: str | None) -> _Read:
 
 
 def table_rows(path: Path, _: str | None) -> _Read:
-    """The rows of a table."""
+    """Read the rows of a Parquet table."""
     return ((0, data) for _, data in parquet_rows(path))
 
 
-# Which of them a file is.
+# The format of a file.
 
 Format = Literal["json", "jsonl", "csv", "parquet"]
 
@@ -311,7 +310,7 @@ _SUFFIXES: dict[str, Format] = {
 
 
 def format_of(path: Path) -> Format:
-    """The format a file's name speaks of."""
+    """Format that a file's name implies."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] == ".gz":
         suffixes.pop()
@@ -328,7 +327,7 @@ def format_of(path: Path) -> Format:
 
 
 def require_file(path: Path) -> None:
-    """Check that there is something to read."""
+    """Check that the file exists and is not empty."""
     if not path.exists():
         raise DatasetError(f"{path}: there is no such file")
     if path.is_dir():
@@ -338,12 +337,12 @@ def require_file(path: Path) -> None:
 def rows_of(
     path: Path, file_format: str | None = None, *, encoding: str | None = None
 ) -> Iterator[Row | RowError]:
-    """The rows of a file; a row that cannot be read comes as its error, and others follow it.
+    """Read the rows of a file; an unreadable row comes as an error, and reading continues.
 
     Args:
         path: The file.
-        file_format: How it is written; by default from its name.
-        encoding: Of a text; by default UTF-8.
+        file_format: Its format; by default from its name.
+        encoding: Encoding of a text file; by default UTF-8.
     """
     file_format = file_format or format_of(path)
     if file_format not in _READERS:

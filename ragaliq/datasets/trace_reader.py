@@ -30,7 +30,7 @@ _NAMED = {"query": "question", "response": "answer", "context": "contexts"}
 
 
 class _Remembered:
-    """Fetches the texts of documents once: files are read twice, and runs share documents."""
+    """Caches the texts of documents: files are read twice, and runs share documents."""
 
     def __init__(self, fetch: TextFetcher) -> None:
         self._fetch = fetch
@@ -51,13 +51,12 @@ class _Remembered:
 
 
 class TraceReader(CaseReader):
-    """The cases of the runs in a file of traces.
+    """Reader of the cases of the runs in a file of traces.
 
     Attributes:
-        traces: Traces read by the last reading.
-        skipped_runs: Runs of the last reading that give no case, by reason
-            (`ragaliq.traces.cases`).
-        late_spans: Spans that came when their trace had been given out to keep memory bounded.
+        traces: Number of traces in the last reading.
+        skipped_runs: Runs of the last reading without a case, by reason (`ragaliq.traces.cases`).
+        late_spans: Spans that came after their trace had been processed to bound memory.
     """
 
     def __init__(
@@ -113,12 +112,12 @@ class TraceReader(CaseReader):
                 )
 
     def runs(self) -> Iterator[TracedCase]:
-        """Every run of the file, those without a case as well."""
+        """All runs of the file, including those without a case."""
         for spans in self._traces():
             yield from self._runs_of(spans)
 
     def traces_with_runs(self) -> Iterator[tuple[list[TraceSpan], list[TracedCase]]]:
-        """Every trace of the file, with its runs."""
+        """All traces of the file, with their runs."""
         for spans in self._traces():
             yield spans, self._runs_of(spans)
 

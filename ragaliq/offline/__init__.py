@@ -1,1 +1,1 @@
-"""Many cases judged once: jobs, their goals, and what they would cost."""
+"""Evaluation of many cases: jobs, their goals, and cost estimates."""

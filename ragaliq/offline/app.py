@@ -1,4 +1,4 @@
-"""Asking an application questions, and keeping what its answers were made from."""
+"""Ask an application questions, and capture its answers as cases."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ Answer = Callable[[str], Awaitable[RAGTestCase | RunLog]]
 
 
 class NoAnswer(NamedTuple):
-    """A question that an application gave no answer to.
+    """A question that the application did not answer.
 
     Attributes:
         id: The question's id.
-        reason: The class of the error that was raised, or why the run holds no answer.
+        reason: The class of the error, or the reason why the run has no answer.
     """
 
     id: str
@@ -37,17 +37,17 @@ class NoAnswer(NamedTuple):
 async def answers(
     app: Any, questions: Iterable[RAGTestCase], *, concurrency: int = 8
 ) -> AsyncGenerator[RAGTestCase | NoAnswer]:
-    """Ask an application each question and yield what comes of it, in no particular order.
+    """Ask an application each question and yield the outcomes in no particular order.
 
     Args:
         app: A LangChain runnable, a LlamaIndex engine or agent, or a function, or coroutine
             function, that takes a question's text and returns a `RAGTestCase`.
-        questions: Cases whose answer and context are not looked at; all else that they hold, such
-            as the expected answer, stays with the answer's case.
-        concurrency: Questions asked at the same time.
+        questions: Cases; their answer and context are ignored, and their other fields, such as the
+            expected answer, are kept.
+        concurrency: Questions asked concurrently.
 
     Raises:
-        ConfigurationError: The application is of no known kind, or cannot be asked a text.
+        ConfigurationError: The application is of an unknown kind, or does not accept a text.
     """
     ask = await asyncio.to_thread(_answer_of, app)  # which may import an adapter
 
@@ -83,7 +83,7 @@ async def answers(
 
 
 def numbered(questions: Iterable[str | RAGTestCase]) -> list[RAGTestCase]:
-    """Questions as cases; texts are called by their place, so that two runs can be compared."""
+    """Turn questions into cases; texts are named by position, so that two runs can be compared."""
     return [
         RAGTestCase(id=f"question {number}", query=each, response="")
         if isinstance(each, str)
@@ -93,10 +93,10 @@ def numbered(questions: Iterable[str | RAGTestCase]) -> list[RAGTestCase]:
 
 
 def _answer_of(app: Any) -> Answer:
-    """The way to ask an application.
+    """Find the way to ask an application.
 
     Raises:
-        ConfigurationError: There is none.
+        ConfigurationError: The application is of an unknown kind.
     """
     packages = {cls.__module__.partition(".")[0] for cls in type(app).__mro__}
     for point in entry_points(group=_GROUP):

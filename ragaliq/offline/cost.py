@@ -1,4 +1,4 @@
-"""What an evaluation will cost, before anything is spent."""
+"""Cost estimates of an evaluation, before anything is spent."""
 
 from __future__ import annotations
 
@@ -28,12 +28,11 @@ __all__ = ["CostEstimate", "estimate", "estimate_async"]
 
 @dataclass(frozen=True, kw_only=True)
 class CostEstimate:
-    """What a run would need.
+    """Estimated usage of an evaluation.
 
     Attributes:
         cases: Number of cases.
-        usage: Requests, tokens and US dollars. The dollars are None for a model whose price is
-            not known.
+        usage: Requests, tokens and US dollars. The dollars are None if the price is not known.
     """
 
     cases: int
@@ -47,27 +46,27 @@ async def estimate_async(
     judge: JudgeSpec | str = "local",
     policy: ScoringPolicy = ScoringPolicy.LIVE,
 ) -> CostEstimate:
-    """Write every request the run would make, send none, and add up what they would cost.
+    """Build every request of an evaluation, send none, and add up their cost.
 
-    The number of requests follows from the answers' claims as the embedded judge finds them;
-    tokens are counted at four characters each. What a model spends on thinking before it replies
-    is not included: with thinking on, expect more output tokens than this. A cascade's estimate is
-    of what its screen would really escalate where that is the embedded judge, else of everything.
+    The number of requests follows from the claims that the embedded judge finds in the answers;
+    tokens are counted at four characters each. A model's thoughts are not included: with thinking
+    on, expect more output tokens. For a cascade that begins with the embedded judge, only the
+    claims that it would escalate are counted, for other cascades all claims.
 
     Args:
-        cases: What would be evaluated.
-        metrics: What would be measured; by default what `evaluate` measures.
-        judge: Who would decide.
-        policy: For evaluators without a policy of their own.
+        cases: The cases.
+        metrics: The metrics; by default those of `evaluate`.
+        judge: The judge.
+        policy: Policy of metrics without their own.
 
     Raises:
-        ConfigurationError: A setting is wrong, or the cost of this judge cannot be known: it is
-            neither embedded nor made of prompts.
+        ConfigurationError: A setting is wrong, or the judge's cost cannot be estimated: it is
+            neither embedded nor prompted.
     """
     todo = list(cases)
     counting = _counting(resolve_judge(judge))
     run = await evaluate_async(
-        # One case at a time, so that what is cached does not depend on timing.
+        # One case at a time, so that cache hits do not depend on timing.
         todo,
         metrics=metrics,
         judge=counting,
@@ -102,8 +101,8 @@ def _counting(judge: LLMJudge) -> LLMJudge:
 
 
 def _counting_stage(judge: LLMJudge) -> LLMJudge:
-    # The embedded judge screens as it will, so that what it leaves to the next judge is what will
-    # be asked. What any other would be sure of nobody knows: it escalates everything.
+    # The embedded judge really screens, so that only the claims it escalates are counted. The
+    # confidence of any other judge is unknown: it escalates everything.
     if isinstance(judge, CalibratedJudge) and isinstance(judge.judge, LocalJudge):
         return judge
     return _counting(judge)

@@ -11,10 +11,10 @@ from ragaliq.reports.wording import decimals_apart
 
 
 class Goal(NamedTuple):
-    """A mean that a metric must reach; without a metric, the share of answers that must pass.
+    """Goal: a mean that a metric must reach, or the share of answers that must pass.
 
     Attributes:
-        metric: Its name, or an empty text.
+        metric: Name of the metric; empty for the share of passing answers.
         least: The mean or the share, 0 to 1; for a metric where a low score is good, the highest
             mean.
     """
@@ -24,15 +24,15 @@ class Goal(NamedTuple):
 
     @classmethod
     def of(cls, given: str | float | Goal, metrics: Sequence[str], *, option: str) -> Self:
-        """Read a goal: `METRIC=MEAN` or a share.
+        """Parse a goal: `METRIC=MEAN` or a share.
 
         Args:
             given: The goal.
-            metrics: What is measured.
-            option: What the user knows goals by.
+            metrics: Names of the metrics.
+            option: Name of the user's option, for messages.
 
         Raises:
-            ConfigurationError: It is no goal, or its metric is not measured.
+            ConfigurationError: It is not a valid goal, or its metric is not evaluated.
         """
         text = given.text if isinstance(given, Goal) else str(given)
         metric, _, number = text.rpartition("=")
@@ -55,14 +55,13 @@ class Goal(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The goal as it is written: `faithfulness=0.8` or `0.9`."""
+        """Goal as the user writes it: `faithfulness=0.8` or `0.9`."""
         return f"{self.metric}={self.least:g}" if self.metric else f"{self.least:g}"
 
     def problem(self, summary: Summary) -> str:
-        """What is wrong, or an empty text where the goal is reached.
+        """Problem in words; empty if the goal is reached.
 
-        A metric without a single score has not reached anything, and neither have answers of which
-        none was scored.
+        A metric without a score does not reach its goal, nor do answers of which none was scored.
         """
         if not self.metric:
             passed, of = summary.passing

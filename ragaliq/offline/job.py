@@ -1,4 +1,4 @@
-"""`EvaluationJob`: many cases judged once, with a journal, a cap on money, repeats and goals."""
+"""`EvaluationJob`: evaluates many cases, with a journal, a cap on money, repeats and goals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ragaliq.scoring.scorer import CostCap, Scorer
 
 
 class EvaluationJob:
-    """Judges many cases, and yields each evaluation as soon as it is there.
+    """Evaluates many cases, and yields each evaluation as soon as it is done.
 
         job = EvaluationJob(cases, Scorer("claude"), journal="results.jsonl", max_cost=5.0)
         async for evaluation in job:
@@ -30,19 +30,19 @@ class EvaluationJob:
     evaluation and released after the last; when the consumer stops, so does the work.
 
     Args:
-        cases: What is judged. With a journal they are read twice.
-        scorer: Judges them.
-        journal: A results file. One that is there is continued: evaluations in it that still hold
-            count and are not made again.
-        max_cost: US dollars, the journal's earlier evaluations included, after which no further
-            case is begun; what was begun is finished.
-        repeats: How often each case is judged; the summary counts it once.
-        goals: What the results must reach: `Goal`s, `"faithfulness=0.8"`, or the share of answers
-            that must pass, such as 0.9.
-        concurrency: Cases judged at the same time, in each process.
-        pipeline: Names what is judged, in sinks and telemetry.
-        ended_at: Unix time in seconds of the runs, where a case does not say so itself. In stores
-            it tells the evaluations of one case at several times apart.
+        cases: The cases. With a journal they are read twice.
+        scorer: Evaluates them.
+        journal: A results file. An existing one is continued: its evaluations that are still valid
+            count and are not repeated.
+        max_cost: US dollars, including the journal's earlier evaluations, after which no further
+            case is begun; cases in progress are finished.
+        repeats: Evaluations of each case; the summary counts it once.
+        goals: Goals of the results: `Goal`s, `"faithfulness=0.8"`, or the share of answers that
+            must pass, such as 0.9.
+        concurrency: Cases evaluated concurrently, in each process.
+        pipeline: Name of the pipeline in sinks and telemetry.
+        ended_at: Unix time in seconds of the runs of cases that name none. In stores it separates
+            evaluations of one case at several times.
         index: The cases' index, if they have been read before.
 
     Attributes:
@@ -89,14 +89,14 @@ class EvaluationJob:
 
     @property
     def problems(self) -> list[tuple[Goal, str]]:
-        """Each goal with what is wrong, an empty text where it is reached."""
+        """Each goal with its problem, an empty text if it is reached."""
         return [(goal, goal.problem(self.summary)) for goal in self.goals]
 
     def start(self) -> None:
-        """Read the journal; done by the first evaluation where it is not done before.
+        """Read the journal; the first evaluation does so if this was not called before.
 
         Raises:
-            DatasetError: It is no results file, is in use, or was made under other settings.
+            DatasetError: It is not a results file, is in use, or was made with other settings.
         """
         if self._done is not None:
             return
@@ -152,7 +152,7 @@ class EvaluationJob:
                 self.journal.close()
 
     def _settings(self) -> dict[str, Any]:
-        """How the journal's results are made."""
+        """Settings of the journal's results."""
         judge, metrics = self.scorer.judge, self.scorer.metrics
         strategies = [each.strategy for each in metrics if isinstance(each, ClaimEvaluator)]
         return {

@@ -1,7 +1,7 @@
-"""The results file of a job: which results still hold, and where each new one is added at once.
+"""Journal of a job: the results file with earlier valid results, to which new ones are added.
 
-Ids alone do not say whether a result holds: a row is corrected and keeps its id, and rows without
-ids are known by their row, which moves. A case is the same only if what was judged of it is.
+Ids do not tell whether a result is still valid: a corrected row keeps its id, and rows without ids
+have their number, which changes. A case is the same only if its evaluated content is.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from ragaliq.telemetry.content import ContentPolicy, sendable
 
 
 def case_digests(case: RAGTestCase) -> tuple[str, str]:
-    """What an evaluation rests on, and of that what was asked and shown, each as 40 hex digits.
+    """Digests of all that an evaluation depends on, and of question and context; 40 hex digits.
 
-    Labels are no part of either, nor are metadata but for the names of documents.
+    Labels are not included, and of metadata only the names of documents.
     """
     texts = list(zip(case.chunk_ids, case.context_texts, strict=True))
     judged: list[object] = [
@@ -46,7 +46,7 @@ def case_digests(case: RAGTestCase) -> tuple[str, str]:
         asked.append(history)
     if case.citations:
         judged.append([citation.model_dump() for citation in case.citations])
-    # What citations by name name.
+    # The document names that citations may refer to.
     chunks = (chunk for chunk in case.context if isinstance(chunk, ContextChunk))
     if names := [chunk.metadata.get(key) for chunk in chunks for key in DOCUMENT_NAMES]:
         judged.append([str(name) for name in names])
@@ -61,13 +61,13 @@ class _Wanted(NamedTuple):
 
 @dataclass
 class CaseIndex:
-    """The evaluations that a job's cases ask for, by run id; each case `repeats` times."""
+    """Evaluations that a job's cases require, by run id; each case `repeats` times."""
 
     repeats: int = 1
     evaluations: dict[str, _Wanted] = field(default_factory=dict)
 
     def add(self, case: RAGTestCase, row: int) -> None:
-        """Take in a case, and the number of its row."""
+        """Add a case and its row number."""
         wanted = _Wanted(sendable(case.id), case_digests(case)[0], row)
         for repeat in range(self.repeats):
             self.evaluations[run_id_of(case.id, repeat)] = wanted
@@ -77,12 +77,12 @@ class CaseIndex:
 
 
 class Held(NamedTuple):
-    """The cases whose earlier results were sorted out, counted.
+    """Counts of cases whose earlier results were reassigned or dropped.
 
     Attributes:
-        changed: Those that were changed since, and are evaluated again.
-        moved: Those under another id or row now, whose result is kept.
-        gone: Results of cases that are not there any more; kept in the file, and not counted.
+        changed: Cases that have changed since, and are evaluated again.
+        moved: Cases with another id or row now, whose result is kept.
+        gone: Results of cases that do not exist any more; kept in the file but not counted.
     """
 
     changed: int = 0
@@ -91,21 +91,21 @@ class Held(NamedTuple):
 
 
 class EvaluationJournal:
-    """The results file of a job, which a later job over the same cases continues.
+    """Results file of a job, which a later job over the same cases continues.
 
     Args:
-        path: The file, `results.jsonl`; continued when it is there and was made under the same
-            settings, to which metrics may be added.
-        about: Further settings to hold the file to, such as the name of the data.
+        path: The file, `results.jsonl`; continued if it exists and has the same settings, to which
+            metrics may be added.
+        about: Further settings that must match, such as the name of the data.
         keeps_text: Whether questions, answers, chunks and claims are in the file.
         retry_failed: Whether cases on which the judge failed are evaluated again.
 
     Attributes:
         path: See above.
-        held: What became of the earlier results.
-        earlier: Earlier results that count.
-        failed: Those of them on which the judge failed.
-        spent: Tokens, requests and money of all results in the file that are of the job's cases.
+        held: Counts of changed, moved and gone cases.
+        earlier: Number of earlier results that count.
+        failed: Number of those on which the judge failed.
+        spent: Tokens, requests and money of all results in the file for the job's cases.
     """
 
     def __init__(
@@ -129,17 +129,17 @@ class EvaluationJournal:
         self._metrics: Set[str] = frozenset()
 
     def open(self, index: CaseIndex, settings: Mapping[str, Any]) -> Iterator[EvaluationRecord]:
-        """Open the file and sort its results out.
+        """Open the file and match its results with the cases.
 
         Args:
             index: The job's cases.
-            settings: How its results are made.
+            settings: Settings of the evaluation.
 
         Yields:
             The earlier results that count.
 
         Raises:
-            DatasetError: The file is no results file, is in use, or was made under other settings.
+            DatasetError: It is not a results file, is in use, or was made with other settings.
         """
         made = {**self._about, **settings, "text": self._content.on_sinks}
         self._index, self._metrics = index, settings["metrics"].keys()
@@ -159,19 +159,19 @@ class EvaluationJournal:
 
     @property
     def lacking(self) -> dict[str, Collection[str]]:
-        """The metrics that were added since a run was judged, by its id."""
+        """Metrics added since a run was evaluated, by run id."""
         found = self._incomplete.items()
         return {run_id: self._metrics - record.results.keys() for run_id, record in found}
 
     def with_earlier(self, evaluation: Evaluation) -> Evaluation:
-        """An evaluation with the earlier results of its run, where metrics were added."""
+        """Merge an evaluation with the earlier results of its run, where metrics were added."""
         earlier = self._incomplete.get(evaluation.run.run_id)
         if earlier is None:
             return evaluation
         return replace(evaluation, results={**earlier.results, **evaluation.results})
 
     def add(self, evaluation: Evaluation) -> EvaluationRecord:
-        """Add a result; once this returns, the end of the process does not lose it."""
+        """Add a result; once this returns, a crash of the process does not lose it."""
         assert self._file is not None  # noqa: S101 - for mypy
         run_id = evaluation.run.run_id
         digest, input_digest = case_digests(evaluation.case)
@@ -188,7 +188,7 @@ class EvaluationJournal:
         return record
 
     def results(self) -> Iterator[EvaluationRecord]:
-        """The results in the file that are of the job's cases."""
+        """Results in the file for the job's cases."""
         for record in read_results_file(self.path):
             if record.run.run_id in self._index.evaluations:
                 yield record
@@ -199,10 +199,9 @@ class EvaluationJournal:
             self._file.close()
 
     def _sort_out(self, file: ResultsFile) -> None:
-        """Keep what is still true of a case, under the id that the case has now.
+        """Keep the results that are still valid, under the ids that their cases have now.
 
-        Results of cases that are gone stay in the file: they were paid for, and the cases may come
-        back.
+        Results of missing cases stay in the file: they were paid for, and the cases may return.
         """
         evaluations = self._index.evaluations
         stale: dict[str, str] = {}  # what is not about the case of that id, with its digest
@@ -213,7 +212,7 @@ class EvaluationJournal:
             if wanted is not None and held == wanted.digest:
                 current.add(run_id)
             else:
-                # A result that speaks of a span is never another run's, however alike the two are.
+                # A result that refers to a span never moves to another run, however similar.
                 stale[run_id] = held if held and record.run.target is None else ""
         stale = {run_id: held for run_id, held in stale.items() if run_id not in current}
         moves = self._moves(stale, current)
@@ -240,7 +239,7 @@ class EvaluationJournal:
         )
 
     def _moves(self, stale: Mapping[str, str], current: Set[str]) -> dict[str, str]:
-        """Of which case a stale result is in truth: old run id to new, for the same content."""
+        """New run ids of stale results by their old ones, for the same content."""
         missing: defaultdict[str, list[str]] = defaultdict(list)
         known = set(stale.values())
         for run_id, evaluation in self._index.evaluations.items():

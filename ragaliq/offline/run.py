@@ -51,9 +51,9 @@ class EvaluationRun(Sequence[Evaluation]):
 
     Attributes:
         cases: The results.
-        totals: The results added up; the intervals are made when they are first asked for.
+        totals: Summary of the results; intervals are computed on first use.
         usage: Tokens, requests and money of the whole run.
-        sinks: What became of the results in each sink, by name.
+        sinks: Counts of each sink, by name.
         worst: The answers with the lowest scores.
         is_cut: Whether `max_cost` was reached, so that not every case was begun.
         problems: A sentence for each goal that was missed.
@@ -82,7 +82,7 @@ class EvaluationRun(Sequence[Evaluation]):
         return text_of(figures_of(self.totals), self.worst)
 
     def __repr__(self) -> str:
-        # `asyncio.run` formats its result once, whatever it is: texts or intervals would take long.
+        # `asyncio.run` formats its result once: texts or intervals would take long.
         metrics = dict.fromkeys(key.metric for key in self.totals.series)
         return f"EvaluationRun({number_of(len(self.cases), 'case')}; {', '.join(metrics)})"
 
@@ -96,7 +96,7 @@ class EvaluationRun(Sequence[Evaluation]):
 
     @property
     def failures(self) -> list[Evaluation]:
-        """The evaluations of which a metric does not pass, the lowest score first."""
+        """Evaluations with a metric that does not pass, the lowest score first."""
         return failures_of(self.cases)
 
     def summary(self) -> str:
@@ -104,7 +104,7 @@ class EvaluationRun(Sequence[Evaluation]):
         return markdown_of(figures_of(self.totals), self.worst)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A row a result: texts, `METRIC.score`, `.passed`, `.status`, `.reason`, metadata.
+        """Table of results: texts, `METRIC.score`, `.passed`, `.status`, `.reason`, metadata.
 
         Raises:
             ConfigurationError: pandas is not installed.
@@ -162,54 +162,52 @@ async def evaluate_async(
         evaluate([RAGTestCase(query=..., context=[...], response=...)], judge="claude")
         evaluate(chain, ["How long do refunds take?"], judge="claude")
 
-    An application is asked first, `concurrency` questions at a time, and its answers are taken with
-    what its model was shown, as a handler takes them. Questions that it gives no answer to are in
-    the result's `unanswered`.
+    An application is asked first, `concurrency` questions at a time, and its runs are captured as a
+    handler does. Questions without an answer are in the result's `unanswered`.
 
     A case whose evaluation fails gets results with the status of the failure and no score, also
-    under policies that raise for a single case: the other cases' results are never lost. What is
-    evaluated is emitted as spans, events and metrics where the process has OpenTelemetry providers,
-    as live runs are.
+    under policies that raise for a single case: the other cases' results are never lost.
+    Evaluations are emitted as spans, events and metrics if the process has OpenTelemetry providers,
+    as for live runs.
 
     Args:
-        cases: What to evaluate, a list of `RAGTestCase`; with `questions`, the application: a
-            LangChain runnable, a LlamaIndex engine or agent, or a function of a question's text
-            that returns a `RAGTestCase`.
-        questions: Texts, or cases that hold a question and perhaps an expected answer.
-        metrics: What is measured: names, classes or evaluators; by default faithfulness, and
-            relevance where the judge is a language model.
-        judge: `local`, `claude`, or a judge. `RAGALIQ_JUDGE` has no say here: what a script
-            costs is read in the script.
-        concurrency: Cases evaluated at the same time, in each process.
-        processes: Child processes for the embedded judge, which is work for the processor; 0 to
-            judge in this one.
-        policy: For evaluators without a policy of their own; by default an answer with nothing to
-            verify has no score and does not pass.
+        cases: A list of `RAGTestCase`; with `questions`, the application: a LangChain runnable, a
+            LlamaIndex engine or agent, or a function of a question's text that returns a
+            `RAGTestCase`.
+        questions: Texts, or cases with a question and perhaps an expected answer.
+        metrics: Metrics: names, classes or instances; by default faithfulness, and relevance if the
+            judge is a language model.
+        judge: `local`, `claude`, or a judge. `RAGALIQ_JUDGE` is ignored here, so that the script
+            shows what it costs.
+        concurrency: Cases evaluated concurrently, in each process.
+        processes: Child processes for the embedded judge, which is CPU-bound; 0 to use this one.
+        policy: Policy of metrics without their own; by default an answer with nothing to verify has
+            no score and does not pass.
         declines: The application's own ways to decline: texts, or regular expressions between
             slashes. Such an answer has the status `answer_refused` and no score.
-        deadline: Seconds each metric of a case may take; no limit by default.
-        repeats: How often each case is evaluated; the summary counts it once.
-        journal: A results file (`results.jsonl`), to which each evaluation is added at once, its
-            texts included. One that is there is continued: what still holds is not evaluated again.
-        max_cost: US dollars, the journal's earlier evaluations included, after which no further
-            case is begun; what was begun is finished, and the result says that it `is_cut`.
-        goals: What the results must reach, such as `"faithfulness=0.8"`, or the share of answers
-            that must pass; the result's `problems` has those that are missed.
+        deadline: Most seconds for each metric of a case; no limit by default.
+        repeats: Evaluations of each case; the summary counts it once.
+        journal: A results file (`results.jsonl`), to which each evaluation is added at once, with
+            its texts. An existing one is continued: its valid results are not evaluated again.
+        max_cost: US dollars, including the journal's earlier evaluations, after which no further
+            case is begun; cases in progress are finished, and the result's `is_cut` is true.
+        goals: Goals of the results, such as `"faithfulness=0.8"`, or the share of answers that must
+            pass; missed ones are in the result's `problems`.
         on_progress: Called with (cases done, cases in all) after each case; by default a notebook
             shows a bar.
-        sinks: Where results are stored besides: `sqlite:///path`, or sink objects. What became of
-            them there is in the result's `sinks`; a sink that fails never fails the run.
-        pipeline: Names what was evaluated, in sinks and telemetry.
+        sinks: Additional stores of results: `sqlite:///path`, or sink objects. Their counts are in
+            the result's `sinks`; a failing sink never fails the run.
+        pipeline: Name of the pipeline in sinks and telemetry.
         capture_content: Whether the texts may enter sinks and telemetry; by default from the
             environment, else no.
         redact: Called with each text, and its kind, before it enters a sink or telemetry.
         redact_for_judge: Called with each text of a case, and its kind (`question`, `answer`,
             `chunk`), before the judge sees it; results show what it returns.
-        telemetry: The shape of what is emitted, and the providers; see `TelemetryOptions`.
+        telemetry: Shape and providers of the telemetry; see `TelemetryOptions`.
 
     Raises:
-        ConfigurationError: A setting is wrong, something else than cases was given, or there is a
-            `max_cost` and the judge's price is not known.
+        ConfigurationError: A setting or a case is wrong, or there is a `max_cost` but the judge's
+            price is not known.
     """
     for name, value, least in (
         ("concurrency", concurrency, 1),
@@ -230,7 +228,7 @@ async def evaluate_async(
             else:
                 answered[answer.id] = answer
         todo = [answered[question.id] for question in asked if question.id in answered]
-    # Room for all: nobody's request waits here, so there is no reason to drop anything.
+    # Room for all: no request waits here, so nothing needs to be dropped.
     room = max(len(todo) * repeats, SinkLimits().max_queue)
     scorer = Scorer(
         judge,
@@ -268,7 +266,7 @@ async def evaluate_async(
                     on_progress(len(done), len(todo) * repeats)
                 except Exception as error:  # noqa: BLE001 - paid results must not be lost
                     logger.warning("on_progress raised %s", type(error).__name__)
-    # A redacted case is another object, known by its id; others may share one.
+    # A redacted case is a new object, found by its id; other cases may share an id.
     places: dict[object, int] = {}
     for place, case in enumerate(todo):
         places[id(case)] = place
@@ -318,7 +316,7 @@ def _cases(cases: Iterable[RAGTestCase]) -> list[RAGTestCase]:
 def _earlier(
     journal: EvaluationJournal, cases: Iterable[RAGTestCase], repeats: int
 ) -> Iterator[Evaluation]:
-    """The evaluations that a journal had and that still hold."""
+    """Earlier evaluations of a journal that are still valid."""
     of_runs = {run_id_of(case.id, repeat): case for case in cases for repeat in range(repeats)}
     lacking = journal.lacking
     for record in journal.results():

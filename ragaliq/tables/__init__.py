@@ -70,48 +70,47 @@ def score_batch(
     redact_for_judge: Redactor | None = None,
     telemetry: TelemetryOptions | None = None,
 ) -> T:
-    """Score every row of a table, for engines that pass a batch at a time.
+    """Score every row of a table, for engines that pass one batch at a time.
 
     For each metric the columns `METRIC_score` (null where there is none), `METRIC_passed`,
     `METRIC_status`, `METRIC_error` and `METRIC_claims` are added after the table's own, and
     `ragaliq_judge`, `ragaliq_model`, `ragaliq_tokens`, `ragaliq_cost_usd` for the row; their types
-    are those of `score_batch_schema`. The rows stay in their order. A row that is no case has the
-    status `bad_row` and in `METRIC_error` what is wrong with it.
+    are those of `score_batch_schema`. The order of the rows stays. A row that is not a valid case
+    has the status `bad_row` and its problem in `METRIC_error`.
 
-    Keeps nothing between calls but the judge, of which a process makes one for the same `judge`,
-    `model` and `calibration`. Works in any thread, and inside a running event loop, which it holds
-    up.
+    Between calls a process keeps only the judge, one for each `judge`, `model` and `calibration`.
+    Works in any thread, and inside a running event loop, which it blocks.
 
     Args:
-        table: A `pandas.DataFrame`, `pyarrow.Table` or `pyarrow.RecordBatch`; it stays as it is.
-        metrics: What is measured: names, classes or evaluators; by default faithfulness, and
-            relevance where the judge is a language model.
+        table: A `pandas.DataFrame`, `pyarrow.Table` or `pyarrow.RecordBatch`; it is not modified.
+        metrics: Metrics: names, classes or instances; by default faithfulness, and relevance if the
+            judge is a language model.
         judge: `local`, `claude`, a cascade such as `local>claude`, or a judge.
         model: Claude's model.
-        calibration: For the judge that is named, or the file it is in.
-        columns: A case's field to the column it is in, such as `{"query": "frage"}`; a nested
-            field with a dot. By default columns are recognised by the names data-set files use.
-        policy: For evaluators without a policy of their own; by default an answer with nothing to
-            verify has no score and does not pass.
-        concurrency: Rows evaluated at the same time.
-        deadline: Seconds each metric of a row may take; no limit by default.
+        calibration: Calibration of the named judge, or its file.
+        columns: Columns by a case's field, such as `{"query": "frage"}`; a nested field has a dot.
+            By default columns are recognised by the usual names of data sets.
+        policy: Policy of metrics without their own; by default an answer with nothing to verify has
+            no score and does not pass.
+        concurrency: Rows evaluated concurrently.
+        deadline: Most seconds for each metric of a row; no limit by default.
         max_cost: US dollars after which no further row of this table is begun; those rows have the
             status `over_budget`.
-        claims: Whether the claims, which are texts of the answer, are in the result.
-        prefix: Put before the name of every column that is added.
-        sinks: Where results are stored besides, as for `evaluate`.
-        pipeline: Names what was evaluated, in sinks and telemetry.
+        claims: Whether the result contains the claims, which are texts of the answer.
+        prefix: Prefix of every added column.
+        sinks: Additional stores of results, as for `evaluate`.
+        pipeline: Name of the pipeline in sinks and telemetry.
         capture_content: Whether the texts may enter sinks and telemetry; by default from the
             environment, else no.
         redact: Called with each text, and its kind, before it enters a sink or telemetry.
         redact_for_judge: Called with each text of a case, and its kind (`question`, `answer`,
             `chunk`), before the judge sees it; results show what it returns.
-        telemetry: The shape of what is emitted, and the providers; see `TelemetryOptions`.
+        telemetry: Shape and providers of the telemetry; see `TelemetryOptions`.
 
     Raises:
-        ConfigurationError: A setting is wrong, pyarrow is missing, or the table is of no known
-            kind or has one of the added columns already.
-        DatasetError: A column is missing, or two look like one field.
+        ConfigurationError: A setting is wrong, pyarrow is missing, the table is of an unknown type
+            or has one of the added columns already.
+        DatasetError: A column is missing, or two match one field.
     """
     if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:
         raise ConfigurationError(
@@ -133,7 +132,7 @@ def score_batch(
             f"the table has the column {taken!r} already, as if it had been scored before; "
             "drop it, or give the new columns a prefix=..."
         )
-    # Without its column every row's context would be empty, and every answer look unsupported.
+    # Without its column every context would be empty, and every answer unsupported.
     reads_context = any(isinstance(each, ClaimEvaluator | ContextEvaluator) for each in chosen)
     needed = ["query", "response", *(["context"] if reads_context else [])]
     places = _find_columns(given.names, columns or {}, needed=needed)
@@ -176,7 +175,7 @@ def score_batch(
             keep(cases_in_work.pop(id(evaluation.case)), evaluation.results)
 
     run_sync(score())
-    # Where the job was cut, the rows that were not begun say so.
+    # Mark the rows that the cap kept from being evaluated.
     over = UnscoredRow("over_budget", "max_cost was reached before this row")
     rows = (cells.get(row) or cells_of(over, chosen, claims=claims) for row in range(given.rows))
     scored: T = given.with_columns(columns_of(rows, decider, schema))
@@ -190,16 +189,16 @@ def score_batch_schema(
     claims: bool = True,
     prefix: str = "",
 ) -> Any:
-    """The columns that `score_batch` adds, as a `pyarrow.Schema`, for engines that ask beforehand.
+    """Schema of the columns that `score_batch` adds, for engines that need it beforehand.
 
     Args:
         metrics: As for `score_batch`.
-        judge: As for `score_batch`; not looked at where `metrics` says what is measured.
+        judge: As for `score_batch`; ignored if `metrics` is given.
         claims: As for `score_batch`.
         prefix: As for `score_batch`.
 
     Raises:
-        ConfigurationError: An evaluator or the judge is not known, or pyarrow is missing.
+        ConfigurationError: A metric or the judge is not known, or pyarrow is missing.
     """
     decider = resolve_judge(judge) if metrics is None else None
     measured = resolve_evaluators(metrics, judge=decider)
@@ -207,7 +206,7 @@ def score_batch_schema(
 
 
 class _Place(NamedTuple):
-    """A field's column, the nested fields to look up in its values, and what the user calls it."""
+    """A field's column, the nested fields to look up in its values, and the user's name for it."""
 
     column: int
     path: tuple[str, ...]
@@ -227,7 +226,7 @@ def _cases_of(table: Table, places: Mapping[str, _Place]) -> Iterator[RAGTestCas
 
 
 def _case(number: int, cells: Mapping[str, Any], places: Mapping[str, _Place]) -> RAGTestCase:
-    # A blank question only matters to metrics that need one; a blank answer has its own status.
+    # Only some metrics need a question; a blank answer has its own status.
     where, present = f"row {number}", {"query": "", "response": ""}
     for field, cell in cells.items():
         value = cell
@@ -242,8 +241,8 @@ def _case(number: int, cells: Mapping[str, Any], places: Mapping[str, _Place]) -
 
 # --- which column is which field --------------------------------------------------------------
 
-# What scores depend on. The others only label a case, and their odd values would spoil rows for
-# nothing: they are read where `columns` names them.
+# Fields that scores depend on. Other fields only label a case, and an odd value would reject the
+# row without need: they are read only if `columns` names them.
 _RECOGNISED = ("query", "context", "response", "expected_answer", "expected_facts")
 _SHOWN = 30
 
@@ -251,7 +250,7 @@ _SHOWN = 30
 def _find_columns(
     names: Sequence[str], own_names: Mapping[str, str], *, needed: Sequence[str]
 ) -> dict[str, _Place]:
-    """Each field's column among the table's `names`, as given to `score_batch` or recognised."""
+    """Column of each field, as given to `score_batch` or recognised."""
     if not isinstance(own_names, Mapping):
         raise ConfigurationError(
             "columns must be a mapping of fields to columns, such as {'query': 'frage'}, "
@@ -267,7 +266,7 @@ def _find_columns(
             raise ConfigurationError(
                 f"columns: the {field}'s column must be its name as a text, got {name!r}"
             )
-        # A column may have a dot in its name; only where there is none of that name is it a path.
+        # A column's name may contain a dot; it is a path only if there is no such column.
         root, *path = [name] if name in names else name.split(".")
         if names.count(root) > 1:
             raise DatasetError(
@@ -283,7 +282,7 @@ def _find_columns(
             continue
         meant = [place for place, name in enumerate(names) if recognised(name) == field]
         if field == "context" and meant:
-            # Other tools keep an ideal context next to the one that was retrieved.
+            # Other tools store an ideal context in addition to the retrieved one.
             order = FIELDS["context"]
             meant = [min(meant, key=lambda place: order.index(plain_name(names[place])))]
         if len(meant) > 1:
@@ -310,7 +309,7 @@ _JUDGES: dict[tuple[object, ...], LLMJudge] = {}
 def judge_of_process(
     judge: JudgeSpec | str, *, model: str | None, calibration: CalibrationSpec | None
 ) -> LLMJudge:
-    """The judge that is meant, the same for the same words; a judge that is given, as it is."""
+    """Judge of this process for the same arguments; a judge object is returned as it is."""
     if not isinstance(judge, str) or not isinstance(calibration, str | Path | None):
         return resolve_judge(judge, model=model, calibration=calibration)
     written = None  # when the calibration was: a new one makes another judge
@@ -320,6 +319,6 @@ def judge_of_process(
     key = (os.getpid(), judge, model, calibration and str(calibration), written)
     if key not in _JUDGES:
         made = resolve_judge(judge, model=model, calibration=calibration)
-        # One wins where several threads make the first. There is no lock to hold over a fork.
+        # If several threads make the first judge, one wins. No lock, which a fork could leave held.
         _JUDGES.setdefault(key, made)
     return _JUDGES[key]

@@ -1,6 +1,6 @@
-"""The kinds of tables that are taken, and the columns that are added to them.
+"""Supported kinds of tables, and the columns added to them.
 
-Arrow is loaded when a table is scored and not before.
+Arrow is imported only when a table is scored.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ def _load_arrow() -> Any:
 
 
 def _values_of(column: Any) -> list[Any]:
-    """A column's values as Python's; `UNREADABLE` for one that cannot be read.
+    """Values of a column as Python objects; `UNREADABLE` for a value that cannot be read.
 
-    Engines check neither that a text is UTF-8 nor that a date is one of Python's.
+    Engines do not check that a text is UTF-8 or that Python supports a date.
     """
     try:
         return list(column.to_pylist())
@@ -49,9 +49,9 @@ def _values_of(column: Any) -> list[Any]:
 
 @dataclass(frozen=True)
 class UnscoredRow:
-    """A row that was not scored: `bad_row`, or `over_budget` where a cap left no money for it.
+    """A row without a score: `bad_row`, or `over_budget` if a cap left no money for it.
 
-    The problem names the column and holds none of the row's text.
+    The problem names the column and quotes no text of the row.
     """
 
     status: str
@@ -62,16 +62,16 @@ Outcome = Mapping[str, EvaluationResult] | UnscoredRow
 
 
 class Table(Protocol):
-    """A table whose columns are known by their place, since two may have one name."""
+    """A table with columns by position, since two may have the same name."""
 
     names: list[str]
     rows: int
 
     def values(self, place: int) -> list[Any]:
-        """A column's values; None where there is none."""
+        """Values of a column, with None for missing ones."""
 
     def with_columns(self, columns: Any) -> Any:
-        """The table with the columns of an Arrow table after its own; itself stays as it is."""
+        """Copy of the table with the columns of an Arrow table added."""
 
 
 class _ArrowTable:
@@ -110,7 +110,7 @@ class _PandasTable:
             values = column.tolist()
         except (ValueError, OverflowError):  # it is Arrow's inside
             values = _values_of(_load_arrow().array(column.array))
-        # Of the several things that pandas has for "nothing", None is the one others know.
+        # Convert pandas' several missing values to None, which other libraries know.
         return [
             None if absent else value
             for value, absent in zip(values, column.isna().tolist(), strict=True)
@@ -121,15 +121,15 @@ class _PandasTable:
 
         frame = self._frame.copy(deep=False)
         for name in columns.schema.names:
-            # Arrow's own types, so that every batch has the same ones: pandas would take a column
-            # without any score for one of objects, and a list of claims always.
+            # Arrow's own types, so that every batch has the same ones: pandas would give a column
+            # without scores, or with lists of claims, the type object.
             frame[name] = pd.arrays.ArrowExtensionArray(columns.column(name))
         return frame
 
 
 def table_of(table: object) -> Table:
-    """What was passed in, readable."""
-    # A program that has such a table has loaded its library.
+    """Wrap a table."""
+    # A program that has a pandas table has imported pandas.
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(table, pandas.DataFrame):
         return _PandasTable(table)
@@ -144,7 +144,7 @@ def table_of(table: object) -> Table:
 
 
 def schema_of(evaluators: Iterable[Evaluator], *, claims: bool, prefix: str) -> Any:
-    """The added columns as a `pyarrow.Schema`."""
+    """Schema of the added columns as a `pyarrow.Schema`."""
     pa = _load_arrow()
     text, number = pa.string(), pa.float64()
     claim = pa.struct(
@@ -165,7 +165,7 @@ def schema_of(evaluators: Iterable[Evaluator], *, claims: bool, prefix: str) -> 
 
 
 def columns_of(rows: Iterable[Sequence[Any]], judge: LLMJudge, schema: Any) -> Any:
-    """The added columns as a `pyarrow.Table`, of what `cells_of` made of each outcome."""
+    """Added columns as a `pyarrow.Table`, from the cells of `cells_of`."""
     pa = _load_arrow()
     name, model, *_ = identity_of(judge)
     columns: list[list[Any]] = [[] for _ in schema]
@@ -177,7 +177,7 @@ def columns_of(rows: Iterable[Sequence[Any]], judge: LLMJudge, schema: Any) -> A
 
 
 def cells_of(outcome: Outcome, evaluators: Sequence[Evaluator], *, claims: bool) -> list[Any]:
-    """What is added to a row, but for who was asked."""
+    """Added cells of one row, without those of the judge."""
     cells: list[Any] = []
     spent = JudgeUsage()
     for evaluator in evaluators:
@@ -194,7 +194,7 @@ def cells_of(outcome: Outcome, evaluators: Sequence[Evaluator], *, claims: bool)
                     "text": encodable(claim.claim),
                     "verdict": claim.verdict,
                     "confidence": claim.confidence,
-                    # A chunk's id is a number or a text; a column has one type.
+                    # A chunk's id is a number or a string; a column has one type.
                     "evidence_chunk_ids": [encodable(str(c)) for c in claim.supporting_chunk_ids],
                 }
                 for claim in result.claims
