@@ -163,11 +163,10 @@ class Talker(FunctionCallingLLM):
         text = ""
         for piece in _PIECE.findall(_text(whole)) or [""]:
             text += piece
-            blocks = [b for b in whole.blocks if isinstance(b, ToolCallBlock)]
             message = ChatMessage(
                 role=whole.role, content=text, additional_kwargs=whole.additional_kwargs
             )
-            message.blocks += blocks
+            message.blocks += [b for b in whole.blocks if not isinstance(b, TextBlock)]
             yield ChatResponse(message=message, delta=piece)
 
     @llm_chat_callback()

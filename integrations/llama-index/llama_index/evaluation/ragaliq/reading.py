@@ -225,9 +225,10 @@ def citable_texts(output: ToolOutput) -> list[str]:
     ]
 
 
-def texts_of(event: Any) -> Iterator[tuple[str, str]]:
-    """The texts in an event's fields, by field; of records the first."""
-    fields = fields_of(event) if isinstance(event, Event) else {}
+def texts_of(given: Any) -> Iterator[tuple[str, str]]:
+    """The texts in an event's fields, or in arguments, by name; of records the first."""
+    fields = fields_of(given) if isinstance(given, Event) else given
+    fields = fields if isinstance(fields, Mapping) else {}
     for key, value in islice(fields.items(), _MOST_FIELDS):
         for text in islice(texts_in(value, 3), _MOST_TEXTS):
             yield key, text
@@ -365,6 +366,8 @@ def cited_blocks(response: Any, *, is_streamed: bool = False) -> list[dict[str, 
             text = f"\n{block.text}" if blocks else block.text
             blocks.append({"type": "text", "text": text, "citations": waiting})
             waiting = []
+    if blocks:
+        blocks[-1]["citations"] += waiting
     return blocks if any(block["citations"] for block in blocks) else []
 
 

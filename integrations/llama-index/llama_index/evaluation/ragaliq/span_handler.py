@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from inspect import BoundArguments
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from uuid import uuid4
 from weakref import WeakKeyDictionary, WeakValueDictionary
@@ -25,11 +26,15 @@ from llama_index.core.evaluation import BaseEvaluator
 from llama_index.core.indices.base import BaseIndex
 
 # The documented name, though LlamaIndex has it in no `__all__`.
-from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
+from llama_index.core.instrumentation import (
+    DispatcherSpanMixin,
+    get_dispatcher,  # type: ignore[attr-defined]
+)
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
 from llama_index.core.instrumentation.events.llm import LLMChatEndEvent, LLMCompletionEndEvent
 from llama_index.core.instrumentation.span import BaseSpan
 from llama_index.core.instrumentation.span_handlers import BaseSpanHandler
+from llama_index.core.ingestion import IngestionPipeline
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index.core.schema import BaseNode, NodeWithScore
@@ -140,6 +145,9 @@ _PARTS: dict[str, tuple[tuple[type, _Part], ...]] = {
     "_postprocess_nodes": ((BaseNodePostprocessor, _Part.RERANK),),
 }
 _ROOTS = (_Part.ENGINE, _Part.WORKFLOW, _Part.SYNTHESIZE, _Part.RESPOND)
+_ASKING = (*_ROOTS, _Part.MODEL)
+# Whose methods have spans of LlamaIndex's; other spans are functions of the application's.
+_LLAMA_INDEX = (DispatcherSpanMixin, IngestionPipeline)
 # What evaluators ask is nobody's traffic, and nobody's context.
 _CHECKED = (_Part.ENGINE, _Part.WORKFLOW, _Part.MODEL)
 _WHOLE_REPLIES = frozenset({"chat", "achat", "complete", "acomplete"})
@@ -165,15 +173,15 @@ class LlamaIndexRun:
     """
 
     key: Hashable
-    handle: RunHandle | RecordedRun
-    is_workflow: bool  # or an agent's
     log: RunLog
+    handle: RunHandle | RecordedRun | None = None  # of a function: none until it asks
+    part: _Part | None = None  # its root span's; none of a function and of a frame
     started: float = field(default_factory=time.monotonic)
     closed: bool = False
     has_own_steps: bool = False  # of a workflow that the application wrote
-    is_call: bool = False  # of a model, by plain code
     is_query: bool = False  # of a query engine
     is_open: bool = True  # whether the root span has not ended yet
+    is_streamed: bool = False  # whether the answer is a model's stream, which plain code reads
     inputs: Mapping[str, Any] = field(default_factory=dict)  # for the application's own function
     outputs: Any = None
     session_id: str | None = None
@@ -206,7 +214,8 @@ class LlamaIndexRun:
 
     def discard(self, reason: str) -> None:
         """End it without a case; called by the registry."""
-        self.handle.discard(reason)
+        if self.handle is not None:
+            self.handle.discard(reason)
 
     @property
     def has_synthesizer(self) -> bool:
@@ -238,6 +247,17 @@ class LlamaIndexRun:
                 self.nodes[id(node)] = (node, text, passage)
                 passages.append(passage)
         return without_answers(passages, self.inner)
+
+    def called(self, span_id: Hashable, part: _Part, bound_args: BoundArguments) -> None:
+        """The engine or workflow has started that is all of it, or what its function calls."""
+        start = bound_args.arguments.get("start_event")
+        # An agent's prompts are written from its memory.
+        is_agent = isinstance(start, AgentWorkflowStartEvent)
+        self.log.is_conversation = self.log.is_conversation or is_agent
+        self.log.conversed(READER, history_of_call(bound_args))
+        if part is _Part.WORKFLOW:
+            self.has_own_steps = not is_agent
+            self.passed(span_id, start, is_input=True)
 
     def began(self, span_id: str, part: _Part, bound_args: BoundArguments) -> None:
         """One of its spans has started."""
@@ -552,7 +572,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
             if run is not None and event.span_id in run.streaming:
                 run.streaming.discard(event.span_id)
                 run.replied(event.span_id, event.response, is_streamed=True)
-                if run.is_call and event.span_id == run.key:
+                if run.is_streamed and not run.streaming:
                     self._finish(run, run.reply)
         except Exception as error:  # noqa: BLE001 - would be dropped without a word
             self._fail(error)
@@ -605,11 +625,9 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
             handle = None if is_suppressed() else self._begin(key, pipeline)
             if handle is None:
                 return None
-            run = LlamaIndexRun(key, handle, False, RunLog(key, {key: None}))  # noqa: FBT003 - no workflow
-            self._runs.open(run)
+            run = self._opened(key, handle)
             asked = None if question is None else READER.question(question)
             run.log.question = run.log.question if asked is None else asked
-            run.target = current_span_target()
         except Exception as error:  # noqa: BLE001 - the application must not notice
             self._fail(error)
             return None
@@ -667,17 +685,25 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
                 run, parent_id = framed, str(framed.key)
         if run is None:
             # Not only spans without a parent: the parent may have started before we listened, or
-            # be of no interest, such as the application's own span around several queries.
+            # be of no interest, such as a function of the application's that asks several engines.
             if parent_id is not None and runs.is_ignored(parent_id):
                 self._ignore(span_id)
             else:
-                self._enter_root(span_id, parent_id, part, bound_args, tags)
+                self._enter_root(span_id, parent_id, part, bound_args, instance, tags)
             return
         if part in _CHECKED and (
             is_suppressed() or (not run.is_answering(parent_id) and _is_called_by(BaseEvaluator))
         ):
             self._ignore(span_id)
             return
+        if run.handle is None and part is not None:
+            if part in _ASKING and not self._function_asks(
+                run, span_id, part, bound_args, instance
+            ):
+                self._ignore(span_id)
+                return
+            if part is _Part.RETRIEVE:  # the function may be there to search only
+                self._note_search(span_id, bound_args)
         run.log.parents[span_id] = parent_id
         runs.runs[span_id] = run  # as `join` does: most spans come no further
         if run.closed:
@@ -703,13 +729,18 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         parent_id: str | None,
         part: _Part | None,
         bound_args: BoundArguments,
+        instance: Any,
         tags: dict[str, Any],
     ) -> None:
+        is_covered = self._covers is None or self._covers(tags)
+        if part is None:
+            if is_covered and not isinstance(instance, _LLAMA_INDEX) and not is_suppressed():
+                self._enter_function(span_id, bound_args, tags)
+            return
         if part is _Part.RETRIEVE:
             # A retriever may ask query engines of its own; what it gets is not for a user.
             self._ignore(span_id)
-            self._searches[span_id] = search = Search(query_of(bound_args))
-            note_search(search)
+            self._note_search(span_id, bound_args)
         if part is _Part.RESPOND and _is_llama_index(parent_id):
             self._ignore(span_id)
             return
@@ -717,12 +748,12 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
             if _is_llama_index(parent_id) or READING.get() is not None:
                 self._ignore(span_id)  # of an engine that began before us, or of a run that is over
             else:
-                self._enter_call(span_id, bound_args, tags)
+                self._enter_call(span_id, bound_args, is_covered=is_covered)
             return
         # A synthesizer below a span that we do not know is an engine's that began before us.
         if part is _Part.SYNTHESIZE and parent_id is not None:
             return
-        if part not in _ROOTS or (self._covers is not None and not self._covers(tags)):
+        if part not in _ROOTS or not is_covered:
             return
         handle = None
         callers = (BaseEvaluator, BaseIndex) if part is _Part.SYNTHESIZE else BaseEvaluator
@@ -732,32 +763,79 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
             # Remembered, or the engines below would be taken for roots.
             self._ignore(span_id)
             return
-        log = RunLog(span_id, {span_id: None})
-        run = LlamaIndexRun(span_id, handle, part is _Part.WORKFLOW, log)
+        run = self._opened(span_id, handle, part, tags)
         run.is_query = span_id[:-_UUID_LENGTH].endswith("query")
-        self._runs.open(run)
         if self._extract is not None:
             run.inputs = inputs_of(bound_args)
-        log.question = (question_of_run if run.is_workflow else question_of_call)(bound_args)
+        is_workflow = part is _Part.WORKFLOW
+        run.log.question = (question_of_run if is_workflow else question_of_call)(bound_args)
+        self._called(run, span_id, part, bound_args, instance)
+        run.began(span_id, part, bound_args)
+
+    def _called(
+        self, run: LlamaIndexRun, span_id: str, part: _Part, bound_args: BoundArguments, instance: Any
+    ) -> None:
+        """An engine or a workflow begins that is all of a run, or what its function calls."""
+        run.called(span_id, part, bound_args)
+        if isinstance(instance, BaseChatEngine):
+            run.log.is_conversation = True
+            run.log.conversation = self._conversations.setdefault(instance, uuid4().hex)
+
+    def _opened(
+        self,
+        key: str,
+        handle: RunHandle | RecordedRun | None,
+        part: _Part | None = None,
+        tags: Mapping[str, Any] = MappingProxyType({}),
+    ) -> LlamaIndexRun:
+        """A new run, which is followed from now on."""
+        run = LlamaIndexRun(key, RunLog(key, {key: None}), handle, part)
         run.target = openinference_target() or current_span_target()
         session_id = tags.get("session_id")
         run.session_id = None if session_id is None else str(session_id)
-        log.tags = labels_of(tags)
-        # An agent's prompts are written from its memory.
-        is_agent = isinstance(bound_args.arguments.get("start_event"), AgentWorkflowStartEvent)
-        log.is_conversation = is_agent or session_id is not None
-        run.has_own_steps = run.is_workflow and not is_agent
-        log.conversed(READER, history_of_call(bound_args))
-        if run.is_workflow:
-            run.passed(span_id, bound_args.arguments.get("start_event"), is_input=True)
-        run.began(span_id, part, bound_args)
+        run.log.is_conversation = session_id is not None
+        run.log.tags = labels_of(tags)
+        self._runs.open(run)
+        return run
 
-    def _enter_call(self, span_id: str, bound_args: BoundArguments, tags: dict[str, Any]) -> None:
+    def _note_search(self, span_id: str, bound_args: BoundArguments) -> None:
+        self._searches[span_id] = search = Search(query_of(bound_args))
+        note_search(search)
+
+    def _enter_function(
+        self, span_id: str, bound_args: BoundArguments, tags: dict[str, Any]
+    ) -> None:
+        """A function under LlamaIndex's decorator: a run, if it is asked something and asks on."""
+        given = inputs_of(bound_args)
+        asked = READER.question(given)
+        if asked is None:
+            return
+        run = self._opened(span_id, None, tags=tags)
+        run.log.question = asked
+        if self._extract is not None:
+            run.inputs = given
+        run.passed(span_id, given, is_input=True)
+
+    def _function_asks(
+        self, run: LlamaIndexRun, span_id: str, part: _Part, bound_args: BoundArguments, instance: Any
+    ) -> bool:
+        """A function asks a model or an engine for the first time; False where nobody follows."""
+        run.handle = self._begin(str(run.key))
+        if run.handle is None:
+            self._runs.close(run)
+            return False
+        if part is _Part.MODEL:
+            for search in searches_shown(prompt_of(bound_args)):  # by whoever called the function
+                run.log.found_before(search.query, search.passages)
+        else:
+            self._called(run, span_id, part, bound_args, instance)
+        return True
+
+    def _enter_call(self, span_id: str, bound_args: BoundArguments, *, is_covered: bool) -> None:
         """A model was called by plain code: a run if it is shown what was found before.
 
         Search and call belong together by their task or thread.
         """
-        is_covered = self._covers is None or self._covers(tags)
         if not is_covered or is_suppressed() or _is_called_by((BaseEvaluator, BaseIndex)):
             self._ignore(span_id)
             return
@@ -775,13 +853,10 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
                     "scored, decorate the function around search and call with handler.trace",
                 )
             return
-        log = RunLog(span_id, {span_id: None})
-        run = LlamaIndexRun(span_id, handle, False, log, is_call=True)  # noqa: FBT003 - no workflow
-        self._runs.open(run)
+        run = self._opened(span_id, handle, _Part.MODEL)
         for search in searches:
-            log.found_before(search.query, search.passages)
-        log.question = question_shown(messages, searches) or log.question
-        run.target = openinference_target() or current_span_target()
+            run.log.found_before(search.query, search.passages)
+        run.log.question = question_shown(messages, searches) or run.log.question
         run.began(span_id, _Part.MODEL, bound_args)
 
     def _ignore(self, span_id: str) -> None:
@@ -797,14 +872,11 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         if isinstance(instance, StreamingAgentChatResponse):
             self._stream_was_read(instance)
         run = self._runs.runs.get(span_id)
+        if (search := self._searches.pop(span_id, None)) is not None:
+            search.passages = shown_passages(result)
         if run is None:
             self._ignored.pop(span_id, None)
-            if (search := self._searches.pop(span_id, None)) is not None:
-                search.passages = shown_passages(result)
         elif span_id == run.key:
-            if isinstance(instance, BaseChatEngine):
-                run.log.is_conversation = True
-                run.log.conversation = self._conversations.setdefault(instance, uuid4().hex)
             self._exit_root(run, result)
         elif (part := run.parts.get(span_id)) is not None:
             if part is _Part.TOOL and isinstance(result, ToolOutput):
@@ -818,22 +890,26 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
 
     def _exit_root(self, run: LlamaIndexRun, result: Any) -> None:
         run.is_open = False
-        if run.is_call:
+        if run.handle is None:  # a function that asked nobody
+            self._runs.close(run)
+            return
+        if run.part is _Part.MODEL:
             if run.replied(str(run.key), result):
                 self._finish(run, run.reply or "\n".join(run.arguments))
-            else:  # streamed
+            else:
                 run.streaming.add(str(run.key))
+                run.is_streamed = True
             return
         if run.target is None or run.target.source != _OPENINFERENCE:
             run.target = openinference_target() or run.target or current_span_target()
         payload = payload_of(result)
         if self._extract is not None:
             run.outputs = output_of(result)
-        if result is None and run.is_workflow:
+        if result is None and run.part is _Part.WORKFLOW:
             # How a workflow that its user cancelled ends.
             self._discard(run, "cancelled")
             return
-        named = named_sources(result) if run.is_workflow else None
+        named = named_sources(result) if run.part in (_Part.WORKFLOW, None) else None
         if named is None and not run.has_synthesizer:
             # What a synthesizer was given says more, and costs nothing more.
             named = run.evidence(sources_of(payload)) or None
@@ -851,7 +927,12 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
             elif payload.is_done:
                 self._stream_was_read(payload, payload.exception)
         elif not follow_response(payload, run, functools.partial(self._stream_ended, run, None)):
-            self._finish(run, answer_of(payload))
+            answer = answer_of(payload)
+            if run.part is None and not answer:
+                # What a function returns may be a stream of its model, or nothing.
+                answer, run.is_streamed = run.reply, bool(run.streaming)
+            if not run.is_streamed:
+                self._finish(run, answer)
 
     def _drop(self, span_id: str, instance: Any, error: BaseException | None) -> None:
         if isinstance(instance, StreamingAgentChatResponse):
@@ -927,15 +1008,16 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
             return
         log.blocks = run.reply_blocks if log.answer.text == run.reply else None
         self._explained.note(log.id, log)
-        run.handle.submit(log, target=run.target, session_id=run.session_id)
+        if run.handle is not None:
+            run.handle.submit(log, target=run.target, session_id=run.session_id)
 
     def _discard(self, run: LlamaIndexRun, reason: str) -> None:
         if self._runs.close(run):
             self._explained.note(str(run.key), reason)
-            if reason == _WITHDRAWN:
+            if reason == _WITHDRAWN and run.handle is not None:
                 run.handle.withdraw()
             else:
-                run.handle.discard(reason)
+                run.discard(reason)
 
     def _fail(self, error: Exception, run: LlamaIndexRun | None = None) -> None:
         """Count a mistake of ours and give its run up.
