@@ -6,12 +6,17 @@ were made from. `Conversations` remembers those of the runs that it has seen.
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Sequence
 
 from ragaliq.capture.texts import Message
 from ragaliq.core.test_case import RAGTestCase, Turn
 
+# What tools said, in the message that LlamaIndex's ReAct agents remember of a turn.
+_OBSERVED = re.compile(
+    r"^Observation: (.*?)\s*(?=^(?:Thought|Action|Answer): |\Z)", re.MULTILINE | re.DOTALL
+)
 _MOST_TURNS = 20
 _MOST_BYTES = 64 * 1024
 _MOST_CONVERSATIONS = 1_000
@@ -34,6 +39,7 @@ def turns_of_messages(messages: Iterable[Message]) -> list[Turn]:
             turns.append(Turn(role="user", text=message.text))
             told = list(message.documents)
         elif message.role == "assistant" and message.text.strip() and not message.is_call:
+            told += _OBSERVED.findall(message.text)
             turns.append(Turn(role="assistant", text=message.text, context=list(told)))
             told = []
     return _latest(turns) if turns else turns

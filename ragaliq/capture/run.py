@@ -579,6 +579,7 @@ def _candidates(events: Sequence[Event]) -> list[Candidate]:
     """The passages that may be chunks, in the order in which they turned up."""
     found: list[Candidate] = []
     taken: set[int] = set()  # what a retriever returned is what the next step was given
+    last = max((at for at, event in enumerate(events) if isinstance(event, ModelCalled)), default=0)
     for at, event in enumerate(events):
         if isinstance(event, TextPassed) and event.key in CONTEXT_KEYS:
             found.append(Candidate(Passage(event.text), at, is_all=True))
@@ -587,6 +588,8 @@ def _candidates(events: Sequence[Event]) -> list[Candidate]:
                 continue
             taken.add(id(passages))
             is_only = isinstance(event, ToolReturned) and len(passages) == 1
+            if is_only and at > last:
+                continue  # no model was shown it, though its words may be in a prompt
             for each in passages:
                 is_all = is_only and each.id is None and not each.metadata
                 found.append(Candidate(each, at, isinstance(event, Retrieved), is_all))

@@ -233,11 +233,10 @@ async def second_turn_with_context():
         call("lookup", topic="Switzerland"),
         "There a megabyte costs 2 euros. Calls are free there.",
     )
-    agent = FunctionAgent(tools=[lookup], llm=llm)
+    agent, remembered = FunctionAgent(tools=[lookup], llm=llm), memory()
     kept = Context(agent)
-    await kept.store.set("memory", memory())
-    await agent.run("What does tariff S cost?", ctx=kept)
-    await agent.run("And in Switzerland?", ctx=kept)
+    await agent.run("What does tariff S cost?", ctx=kept, memory=remembered)
+    await agent.run("And in Switzerland?", ctx=kept, memory=remembered)
 
 
 @app(
