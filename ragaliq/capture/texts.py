@@ -55,6 +55,7 @@ _ASKING_KEYS = (
     "issue",
 )
 """Keys of what is asked where no key says so, and several texts were given."""
+_ASKING_ENDS = ("question", "query")  # of keys such as `user_question`
 _SURE_ANSWER_KEYS = tuple(key for key in ANSWER_KEYS if key not in UNSURE_ANSWER_KEYS)
 # Fields of an answer that state nothing about its subject.
 _NO_STATEMENTS = frozenset(
@@ -364,9 +365,10 @@ class Reader:
             and key not in CONTEXT_KEYS
             and key not in ANSWER_KEYS[:-1]  # "text" may ask as well
         }
-        for key in _ASKING_KEYS if len(texts) > 1 else ():
-            if key in texts:
-                return Found(texts[key], f"{where}.{key}")
+        asking = [key for key in texts if str(key).casefold().endswith(_ASKING_ENDS)]
+        asking = asking[:1] if len(asking) == 1 else [key for key in _ASKING_KEYS if key in texts]
+        for key in asking if len(texts) > 1 else ():
+            return Found(texts[key], f"{where}.{key}")
         if not _MANNER_KEYS.isdisjoint(texts):
             texts = {
                 key: text

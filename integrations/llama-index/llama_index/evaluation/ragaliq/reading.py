@@ -260,14 +260,6 @@ def question_of_call(bound_args: BoundArguments) -> Found:
     return Found(text_of(value), f"input.{name}")
 
 
-def history_of_call(bound_args: BoundArguments) -> Sequence[Any]:
-    """The messages that came with a call of `chat`, or with a workflow's start event."""
-    given = bound_args.arguments
-    start = given.get("start_event")
-    held = given.get("chat_history") or getattr(start, "chat_history", None)
-    return held if isinstance(held, list) else ()
-
-
 def question_of_run(bound_args: BoundArguments) -> Found:
     """What was asked in a workflow's start event; empty for a run that resumes another."""
     start = bound_args.arguments.get("start_event")

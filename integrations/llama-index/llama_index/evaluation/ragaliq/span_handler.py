@@ -46,7 +46,6 @@ from llama_index.evaluation.ragaliq.reading import (
     answer_of,
     citable_texts,
     cited_blocks,
-    history_of_call,
     inputs_of,
     labels_of,
     metadata_of,
@@ -254,7 +253,8 @@ class LlamaIndexRun:
         # An agent's prompts are written from its memory.
         is_agent = isinstance(start, AgentWorkflowStartEvent)
         self.log.is_conversation = self.log.is_conversation or is_agent
-        self.log.conversed(READER, history_of_call(bound_args))
+        if earlier := READER.earlier(inputs_of(bound_args)):
+            self.log.conversed(READER, earlier)
         if part is _Part.WORKFLOW:
             self.has_own_steps = not is_agent
             self.passed(span_id, start, is_input=True)
@@ -814,6 +814,8 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         run.log.question = asked
         if self._extract is not None:
             run.inputs = given
+        if earlier := READER.earlier(given):
+            run.log.conversed(READER, earlier)
         run.passed(span_id, given, is_input=True)
 
     def _function_asks(
