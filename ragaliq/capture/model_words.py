@@ -61,6 +61,10 @@ class ModelWords:
             self._note(reply, _Said(call.ended, tool, is_query=reply in queries))
             for text in call.also:
                 self._note(normalize(text), _Said(call.ended, is_query=True))
+        for reply, (said, *_) in list(self._replies.items()):
+            for words in queries - self._replies.keys():
+                if f" {words} " in f" {reply} ":  # one of several that the model listed
+                    self._note(words, said._replace(is_query=True))
         self._phrases = PhraseIndex(
             words
             for words in (*self._replies, *self._past)

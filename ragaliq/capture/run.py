@@ -542,7 +542,12 @@ def _lists_in(event: Event) -> Iterator[Passages]:
 
 def _calls(events: Sequence[Event], parents: Mapping[Step, Step | None], answer: str) -> list[Call]:
     """The run's calls of models, in the order of their beginnings."""
-    retrievers = {event.step for event in events if isinstance(event, Searched)}
+    # A model below a retriever writes queries, unless it answers there.
+    is_search = {
+        event.step: isinstance(event, Searched)
+        for event in events
+        if isinstance(event, Searched | Answering)
+    }
     tools = {
         event.step: event.passages[0].text
         for event in events
@@ -565,7 +570,7 @@ def _calls(events: Sequence[Event], parents: Mapping[Step, Step | None], answer:
                 event.messages,
                 None,
                 began=at,
-                is_aside=not retrievers.isdisjoint(around),
+                is_aside=next((is_search[each] for each in around if each in is_search), False),
                 for_tool=next((tools[each] for each in around if each in tools), ""),
                 to_answer=next((n for n, each in enumerate(around) if each in answered), inf),
             )
