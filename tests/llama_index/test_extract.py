@@ -18,6 +18,7 @@ from llama_index.core.workflow import StartEvent, StopEvent
 
 from llama_index.evaluation.ragaliq.reading import (
     answer_of,
+    inputs_of,
     passages_of,
     payload_of,
     question_of_call,
@@ -58,8 +59,8 @@ def test_nodes_without_text_are_left_out(nodes):
     ids=type,
 )
 def test_a_question_may_be_a_string_a_bundle_or_a_message(question):
-    assert question_of_call(called(question)).text == "Why?"
-    assert question_of_call(called(str_or_query_bundle=question)).text == "Why?"
+    assert question_of_call(inputs_of(called(question))).text == "Why?"
+    assert question_of_call(inputs_of(called(str_or_query_bundle=question))).text == "Why?"
 
 
 @pytest.mark.parametrize(
@@ -80,7 +81,7 @@ def test_a_question_may_be_a_string_a_bundle_or_a_message(question):
     ],
 )
 def test_a_workflows_question_is_in_its_start_event(event, question):
-    assert question_of_run(started(event)).text == question
+    assert question_of_run(inputs_of(started(event))).text == question
 
 
 @pytest.mark.parametrize(

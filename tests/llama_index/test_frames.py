@@ -5,6 +5,7 @@ import asyncio
 import pytest
 from llama_index.core.instrumentation import get_dispatcher
 
+from llama_index.evaluation.ragaliq import attach
 from ragaliq import ConfigurationError
 
 QUESTION = "How long do refunds take?"
@@ -25,6 +26,61 @@ def test_a_plain_function_that_searches_and_asks_is_a_run(retriever, llm, docs, 
 def test_a_function_under_the_dispatchers_span_is_followed(retriever, llm, docs, monitor, handler):
     get_dispatcher("shop").span(search_and_ask)(retriever, llm)
     assert monitor.only == (QUESTION, docs, ANSWER)
+
+
+def test_a_function_under_the_dispatchers_span_is_one_run_whatever_it_asks(
+    engine, retriever, llm, docs, handler
+):
+    @get_dispatcher("shop").span
+    def advise(question):
+        engine().query("refunds?")
+        llm.complete(f"Search words for: {question}")
+        return f"{search_and_ask(retriever, llm, question)} They come in cash."
+
+    advise(QUESTION)
+    assert handler.monitor.only == (QUESTION, docs, f"{ANSWER} They come in cash.")
+
+
+def test_a_function_that_returns_its_models_stream_ends_with_the_last_token(
+    retriever, llm, docs, monitor, handler
+):
+    @get_dispatcher("shop").span
+    def stream(question):
+        texts = "\n".join(node.get_content() for node in retriever.retrieve(question))
+        return llm.stream_complete(f"{texts}\n{question}")
+
+    assert [piece.text for piece in stream(QUESTION)][-1] == ANSWER
+    assert monitor.only == (QUESTION, docs, ANSWER)
+
+
+def test_a_function_that_only_searches_is_no_run_but_its_callers_evidence(
+    retriever, llm, docs, monitor, handler
+):
+    @get_dispatcher("shop").span
+    def search(question):
+        return "\n".join(node.get_content() for node in retriever.retrieve(question))
+
+    llm.complete(f"{search(QUESTION)}\n{QUESTION}")
+    assert monitor.only == (QUESTION, docs, ANSWER)
+    assert monitor.stats().started == 1
+    assert handler.runs_in_progress == 0
+
+
+def test_nothing_below_a_function_that_is_sampled_out_is_followed(
+    engine, retriever, llm, new_monitor
+):
+    monitor = new_monitor(sample_rate=0.0)
+    handler = attach(monitor)
+
+    @get_dispatcher("shop").span
+    def advise(question):
+        llm.complete(f"Search words for: {question}")
+        engine().query(question)
+        return search_and_ask(retriever, llm, question)
+
+    advise(QUESTION)
+    assert monitor.outcomes == {"sampled_out": 1}
+    assert handler.runs_in_progress == 0
 
 
 def test_a_stream_of_plain_code_ends_with_its_last_token(retriever, llm, docs, monitor, handler):

@@ -38,8 +38,9 @@ class App(NamedTuple):
         allowed: Texts that may be evidence or not, such as a tool's "Saved.".
         absent: Texts that must be in no chunk and not in the prompt part.
         invented: Sentences of the answer that the evidence lacks.
-        status: Why there is no case, as the monitor counts it; several where each is right. With
-            an answer: no case for this reason is right as well.
+        status: Why there is no case, as the monitor counts it; several where each is right, and
+            `no run` where nothing is counted. With an answer: no case for this reason is right as
+            well.
         cases: How many cases the application gives in all, with other turns and users.
         attached: The handler is attached to the process, and the configuration is empty.
     """
@@ -280,7 +281,7 @@ def compare(application, observed):
 
 def _without_case(application, observed):
     faults = [f"case: {case!r}" for case in observed.cases]
-    if not observed.cases and set(observed.reasons) & set(application.status) == set():
+    if not observed.cases and set(application.status).isdisjoint(observed.reasons or {"no run"}):
         faults.append(f"reason: {observed.reasons}, not {application.status}")
     is_right = not observed.cases
     return Comparison(application, (0, 0), (0, 0), is_right, is_right, (0, 0), faults)

@@ -21,10 +21,10 @@ THRESHOLDS = {
         "invented": 0,
     },
     ("llama_index", "handler"): {
-        "recall": 0.97,
-        "precision": 0.99,
-        "question": 0.98,
-        "answer": 0.98,
+        "recall": 0.99,
+        "precision": 0.995,
+        "question": 0.995,
+        "answer": 0.995,
         "invented": 0,
     },
     # Where an engine streams, its spans may end before or after the answer is read.

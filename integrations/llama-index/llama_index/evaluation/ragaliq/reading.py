@@ -254,37 +254,30 @@ def text_of(value: Any) -> str:
     return ""
 
 
-def question_of_call(bound_args: BoundArguments) -> Found:
+def question_of_call(given: Mapping[str, Any]) -> Found:
     """What was asked in a call of `query` or `chat`: the first argument, by whatever name."""
-    name, value = next(iter(bound_args.arguments.items()), ("", None))
+    name, value = next(iter(given.items()), ("", None))
     return Found(text_of(value), f"input.{name}")
 
 
-def question_of_run(bound_args: BoundArguments) -> Found:
+def question_of_run(given: Mapping[str, Any]) -> Found:
     """What was asked in a workflow's start event; empty for a run that resumes another."""
-    start = bound_args.arguments.get("start_event")
-    return question_of_fields(
-        fields_of(start) if start is not None else bound_args.arguments.get("kwargs") or {}
-    )
-
-
-def question_of_fields(fields: Mapping[str, Any]) -> Found:
-    """What was asked in the fields of a start event."""
-    history = fields.get("chat_history")
     for key in ("user_msg", "q", "prompt"):
-        if text := text_of(fields.get(key)):
+        if text := text_of(given.get(key)):
             return Found(text, f"input.{key}")
-    given = {**fields, "messages": history} if history else fields
-    return READER.question(given) or Found("", "")
+    history = given.get("chat_history")
+    return READER.question({**given, "messages": history} if history else given) or Found("", "")
 
 
 def inputs_of(bound_args: BoundArguments) -> dict[str, Any]:
     """What a run was called with, by name: of a workflow the fields of its start event."""
     given = bound_args.arguments
-    start = given.get("start_event")
+    start, others = given.get("start_event"), given.get("kwargs") or {}
     if isinstance(start, Event):
         return fields_of(start)
-    return {**{k: v for k, v in given.items() if k != "kwargs"}, **(given.get("kwargs") or {})}
+    if "start_event" in given:
+        return dict(others)
+    return {**{k: v for k, v in given.items() if k != "kwargs"}, **others}
 
 
 def labels_of(tags: Mapping[str, Any]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from inspect import BoundArguments
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from uuid import uuid4
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
@@ -24,17 +24,17 @@ from llama_index.core.base.llms.base import BaseLLM
 from llama_index.core.chat_engine.types import BaseChatEngine, StreamingAgentChatResponse
 from llama_index.core.evaluation import BaseEvaluator
 from llama_index.core.indices.base import BaseIndex
+from llama_index.core.ingestion import IngestionPipeline
 
-# The documented name, though LlamaIndex has it in no `__all__`.
-from llama_index.core.instrumentation import (
+# The documented names, though LlamaIndex has them in no `__all__`.
+from llama_index.core.instrumentation import (  # type: ignore[attr-defined]
     DispatcherSpanMixin,
-    get_dispatcher,  # type: ignore[attr-defined]
+    get_dispatcher,
 )
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
 from llama_index.core.instrumentation.events.llm import LLMChatEndEvent, LLMCompletionEndEvent
 from llama_index.core.instrumentation.span import BaseSpan
 from llama_index.core.instrumentation.span_handlers import BaseSpanHandler
-from llama_index.core.ingestion import IngestionPipeline
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index.core.schema import BaseNode, NodeWithScore
@@ -156,6 +156,17 @@ _MOST_IGNORED = 100_000
 _LISTENING = threading.Lock()
 
 
+class _Started(NamedTuple):
+    """A span that has started, and the part that it plays, if any."""
+
+    id: str
+    parent_id: str | None
+    part: _Part | None
+    arguments: BoundArguments
+    instance: Any
+    tags: Mapping[str, Any]
+
+
 def _part_of(kinds: Sequence[tuple[type, _Part]], instance: Any) -> _Part | None:
     for kind, part in kinds:
         if isinstance(instance, kind):
@@ -189,7 +200,7 @@ class LlamaIndexRun:
     reply_blocks: object = None
     arguments: Sequence[str] = ()  # of the tools that the last reply called
     guarded: set[str] = field(default_factory=set)  # answers that guards have scored
-    parts: dict[Hashable, _Part] = field(default_factory=dict)  # of the spans that have one
+    parts: dict[Hashable, _Part | None] = field(default_factory=dict)  # of the spans that have one
     # The nodes that came by, by their ids, with their passages; and with their texts, so that
     # neither id is another's: some postprocessors change nodes.
     nodes: dict[int, tuple[object, str | None, Passage]] = field(default_factory=dict)
@@ -247,40 +258,40 @@ class LlamaIndexRun:
                 passages.append(passage)
         return without_answers(passages, self.inner)
 
-    def called(self, span_id: Hashable, part: _Part, bound_args: BoundArguments) -> None:
-        """The engine or workflow has started that is all of it, or what its function calls."""
-        start = bound_args.arguments.get("start_event")
+    def called(self, span: _Started, given: Mapping[str, Any]) -> None:
+        """The engine, workflow or function has started that is all of it, with these arguments."""
+        start = span.arguments.arguments.get("start_event")
         # An agent's prompts are written from its memory.
         is_agent = isinstance(start, AgentWorkflowStartEvent)
         self.log.is_conversation = self.log.is_conversation or is_agent
-        if earlier := READER.earlier(inputs_of(bound_args)):
+        self.has_own_steps = span.part is _Part.WORKFLOW and not is_agent
+        if earlier := READER.earlier(given):
             self.log.conversed(READER, earlier)
-        if part is _Part.WORKFLOW:
-            self.has_own_steps = not is_agent
-            self.passed(span_id, start, is_input=True)
+        if span.part is _Part.WORKFLOW or span.part is None:
+            self.passed(span.id, given, is_input=True)
 
-    def began(self, span_id: str, part: _Part, bound_args: BoundArguments) -> None:
+    def began(self, span: _Started) -> None:
         """One of its spans has started."""
-        log = self.log
-        self.parts[span_id] = part
+        log, part, arguments = self.log, span.part, span.arguments
+        self.parts[span.id] = part
         if part is _Part.MODEL:
-            if _is_same_model(span_id, log.parents.get(span_id)):
+            if _is_same_model(span.id, log.parents.get(span.id)):
                 return
-            messages = prompt_of(bound_args)
+            messages = prompt_of(arguments)
             if self.not_evidence:
                 messages = [
                     each._replace(role="system") if each.text in self.not_evidence else each
                     for each in messages
                 ]
-            log.asked(span_id, messages)
+            log.asked(span.id, messages)
         elif part is _Part.RETRIEVE:
-            log.retrieving(span_id, query_of(bound_args))
+            log.retrieving(span.id, query_of(arguments))
         elif part is _Part.RESPOND:
-            chunks = bound_args.arguments.get("text_chunks") or ()
-            log.answering(span_id, [Passage(text) for text in chunks if isinstance(text, str)])
-        elif part is _Part.SYNTHESIZE and not span_id.startswith("Generation."):
+            chunks = arguments.arguments.get("text_chunks") or ()
+            log.answering(span.id, [Passage(text) for text in chunks if isinstance(text, str)])
+        elif part is _Part.SYNTHESIZE and not span.id.startswith("Generation."):
             # `Generation` is given nodes too, but shows its model none of them.
-            log.answering(span_id, self.evidence(bound_args.arguments.get("nodes") or ()))
+            log.answering(span.id, self.evidence(arguments.arguments.get("nodes") or ()))
 
     def ended(self, span_id: str, part: _Part, bound_args: BoundArguments, result: Any) -> None:
         """One of its spans has ended well."""
@@ -495,7 +506,11 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
     ) -> None:
         """A span has started."""
         try:
-            self._enter(id_, bound_args, instance, parent_id, tags or {})
+            # Most spans are told apart by the method's name alone; models, for one, have a `chat`
+            # too.
+            kinds = _PARTS.get(id_[:-_UUID_LENGTH].rpartition(".")[2])
+            part = None if kinds is None else _part_of(kinds, instance)
+            self._enter(_Started(id_, parent_id, part, bound_args, instance, tags or {}))
         except Exception as error:  # noqa: BLE001 - would be dropped without a word
             run = self._runs.runs.get(id_) or self._runs.runs.get(parent_id or "")
             if run is not None:  # it is lost; what follows is still a part of it
@@ -661,125 +676,147 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
 
     # Starts
 
-    def _enter(
-        self,
-        span_id: str,
-        bound_args: BoundArguments,
-        instance: Any,
-        parent_id: str | None,
-        tags: dict[str, Any],
-    ) -> None:
-        runs = self._runs
-        if parent_id in self._ignored:
-            self._ignore(span_id)
-            return
-        # Most spans are told apart by the method's name alone; models, for one, have a `chat` too.
-        kinds = _PARTS.get(span_id[:-_UUID_LENGTH].rpartition(".")[2])
-        part = None if kinds is None else _part_of(kinds, instance)
-        run = runs.runs.get(parent_id) if parent_id is not None else None
-        if run is None:
-            run = self._run_around(part, instance)
-        if run is None and not (parent_id is not None and runs.is_ignored(parent_id)):
-            framed = FRAME.get()
-            if framed is not None and not framed.closed:
-                run, parent_id = framed, str(framed.key)
+    def _enter(self, span: _Started) -> None:
+        run = self._run_around(span)
         if run is None:
             # Not only spans without a parent: the parent may have started before we listened, or
-            # be of no interest, such as a function of the application's that asks several engines.
-            if parent_id is not None and runs.is_ignored(parent_id):
-                self._ignore(span_id)
+            # be of no interest, such as a function of the application's that is asked nothing.
+            if self._is_ignored(span.parent_id):
+                self._ignore(span.id)
             else:
-                self._enter_root(span_id, parent_id, part, bound_args, instance, tags)
+                self._enter_root(span)
             return
-        if part in _CHECKED and (
-            is_suppressed() or (not run.is_answering(parent_id) and _is_called_by(BaseEvaluator))
-        ):
-            self._ignore(span_id)
+        if not self._is_followed(run, span):
+            self._ignore(span.id)
             return
-        if run.handle is None and part is not None:
-            if part in _ASKING and not self._function_asks(
-                run, span_id, part, bound_args, instance
-            ):
-                self._ignore(span_id)
-                return
-            if part is _Part.RETRIEVE:  # the function may be there to search only
-                self._note_search(span_id, bound_args)
-        run.log.parents[span_id] = parent_id
-        runs.runs[span_id] = run  # as `join` does: most spans come no further
+        runs, part = self._runs, span.part
+        is_below = runs.runs.get(span.parent_id) is run
+        run.log.parents[span.id] = span.parent_id if is_below else run.key
+        runs.runs[span.id] = run  # as `join` does: most spans come no further
         if run.closed:
-            runs.join(run, span_id)
+            runs.join(run, span.id)
         if part is None or part is _Part.RESPOND:  # of an engine's synthesizer
             return
         if run.target is None:
             run.target = current_span_target()
-        run.began(span_id, part, bound_args)
+        run.began(span)
         if part is _Part.WRITE:
-            follow_response(instance, run, functools.partial(self._stream_ended, run, instance))
+            ended = functools.partial(self._stream_ended, run, span.instance)
+            follow_response(span.instance, run, ended)
 
-    def _run_around(self, part: _Part | None, instance: Any) -> LlamaIndexRun | None:
-        """The run of a span without a parent that belongs to a stream being read."""
-        if part is _Part.WRITE:
-            return self._awaited.get(id(instance))
-        reading = READING.get() if part is _Part.MODEL else None
-        return reading if isinstance(reading, LlamaIndexRun) and not reading.closed else None
+    def _run_around(self, span: _Started) -> LlamaIndexRun | None:
+        """The run that a span is a part of."""
+        run = self._runs.runs.get(span.parent_id)
+        if run is not None or self._is_ignored(span.parent_id):
+            return run
+        # A stream is read, in a span without a parent.
+        if span.part is _Part.WRITE:
+            run = self._awaited.get(id(span.instance))
+        elif span.part is _Part.MODEL:
+            reading = READING.get()
+            run = reading if isinstance(reading, LlamaIndexRun) else None
+        run = FRAME.get() if run is None or run.closed else run
+        return None if run is None or run.closed else run
 
-    def _enter_root(
-        self,
-        span_id: str,
-        parent_id: str | None,
-        part: _Part | None,
-        bound_args: BoundArguments,
-        instance: Any,
-        tags: dict[str, Any],
-    ) -> None:
-        is_covered = self._covers is None or self._covers(tags)
-        if part is None:
-            if is_covered and not isinstance(instance, _LLAMA_INDEX) and not is_suppressed():
-                self._enter_function(span_id, bound_args, tags)
-            return
-        if part is _Part.RETRIEVE:
+    def _is_followed(self, run: LlamaIndexRun, span: _Started) -> bool:
+        """Whether a span inside a run is a part of it."""
+        if span.part in _CHECKED and (
+            is_suppressed()
+            or (not run.is_answering(span.parent_id) and _is_called_by(BaseEvaluator))
+        ):
+            return False
+        if run.handle is not None:
+            return True
+        # A function that has asked nobody yet; it may be there to search only.
+        if span.part is _Part.RETRIEVE:
+            self._note_search(span)
+        if span.part not in _ASKING:
+            return True
+        run.handle = self._begin(str(run.key))
+        if run.handle is None:
+            self._runs.close(run)
+            return False
+        if span.part is _Part.MODEL:
+            for search in searches_shown(prompt_of(span.arguments)):  # by the function's caller
+                run.log.found_before(search.query, search.passages)
+        else:
+            self._called(run, span)
+        return True
+
+    def _enter_root(self, span: _Started) -> None:
+        if self._covers is not None and not self._covers(span.tags):
+            if span.part in {_Part.RETRIEVE, _Part.MODEL}:
+                self._ignore(span.id)
+        elif span.part is None:
+            self._enter_function(span)
+        elif span.part is _Part.RETRIEVE:
             # A retriever may ask query engines of its own; what it gets is not for a user.
-            self._ignore(span_id)
-            self._note_search(span_id, bound_args)
-        if part is _Part.RESPOND and _is_llama_index(parent_id):
-            self._ignore(span_id)
-            return
-        if part is _Part.MODEL:
-            if _is_llama_index(parent_id) or READING.get() is not None:
-                self._ignore(span_id)  # of an engine that began before us, or of a run that is over
-            else:
-                self._enter_call(span_id, bound_args, is_covered=is_covered)
-            return
+            self._ignore(span.id)
+            self._note_search(span)
+        elif span.part is _Part.MODEL:
+            self._enter_call(span)
         # A synthesizer below a span that we do not know is an engine's that began before us.
-        if part is _Part.SYNTHESIZE and parent_id is not None:
-            return
-        if part not in _ROOTS or not is_covered:
-            return
-        handle = None
-        callers = (BaseEvaluator, BaseIndex) if part is _Part.SYNTHESIZE else BaseEvaluator
-        if not _is_called_by(callers):
-            handle = self._begin(span_id)
+        elif span.part is _Part.RESPOND and _is_llama_index(span.parent_id):
+            self._ignore(span.id)
+        elif span.part in _ROOTS and (span.part is not _Part.SYNTHESIZE or span.parent_id is None):
+            self._enter_engine(span)
+
+    def _enter_engine(self, span: _Started) -> None:
+        """An engine, a workflow or a synthesizer is asked: a run."""
+        callers = (BaseEvaluator, BaseIndex) if span.part is _Part.SYNTHESIZE else BaseEvaluator
+        handle = None if _is_called_by(callers) else self._begin(span.id)
         if handle is None:
             # Remembered, or the engines below would be taken for roots.
-            self._ignore(span_id)
+            self._ignore(span.id)
             return
-        run = self._opened(span_id, handle, part, tags)
-        run.is_query = span_id[:-_UUID_LENGTH].endswith("query")
-        if self._extract is not None:
-            run.inputs = inputs_of(bound_args)
-        is_workflow = part is _Part.WORKFLOW
-        run.log.question = (question_of_run if is_workflow else question_of_call)(bound_args)
-        self._called(run, span_id, part, bound_args, instance)
-        run.began(span_id, part, bound_args)
+        run = self._opened(span.id, handle, span.part, span.tags)
+        run.is_query = span.id[:-_UUID_LENGTH].endswith("query")
+        run.inputs = self._called(run, span)
+        is_workflow = span.part is _Part.WORKFLOW
+        run.log.question = (question_of_run if is_workflow else question_of_call)(run.inputs)
+        run.began(span)
 
-    def _called(
-        self, run: LlamaIndexRun, span_id: str, part: _Part, bound_args: BoundArguments, instance: Any
-    ) -> None:
-        """An engine or a workflow begins that is all of a run, or what its function calls."""
-        run.called(span_id, part, bound_args)
-        if isinstance(instance, BaseChatEngine):
-            run.log.is_conversation = True
-            run.log.conversation = self._conversations.setdefault(instance, uuid4().hex)
+    def _enter_function(self, span: _Started) -> None:
+        """A function under LlamaIndex's decorator: a run, if it is asked something and asks on."""
+        if isinstance(span.instance, _LLAMA_INDEX) or is_suppressed():
+            return
+        given = inputs_of(span.arguments)
+        asked = READER.question(given)
+        if asked is None:
+            return
+        run = self._opened(span.id, None, tags=span.tags)
+        run.log.question, run.inputs = asked, given
+        run.called(span, given)
+
+    def _enter_call(self, span: _Started) -> None:
+        """A model was called by plain code: a run if it is shown what was found before.
+
+        Search and call belong together by their task or thread.
+        """
+        # Of an engine that began before us, or of a run that is over.
+        is_others = _is_llama_index(span.parent_id) or READING.get() is not None
+        if is_others or is_suppressed() or _is_called_by((BaseEvaluator, BaseIndex)):
+            self._ignore(span.id)
+            return
+        messages = prompt_of(span.arguments)
+        searches = searches_shown(messages)
+        handle = self._begin(span.id)
+        if handle is None or not searches:
+            self._ignore(span.id)
+            if handle is not None:
+                handle.discard("not_rag")
+                self._log_once.message(
+                    "lone call",
+                    "a model is called by plain code, and is shown nothing that a retriever found "
+                    "in the same task or thread: such calls are counted not_rag. To have them "
+                    "scored, decorate the function around search and call with handler.trace",
+                )
+            return
+        run = self._opened(span.id, handle, _Part.MODEL)
+        for search in searches:
+            run.log.found_before(search.query, search.passages)
+        run.log.question = question_shown(messages, searches) or run.log.question
+        run.began(span)
 
     def _opened(
         self,
@@ -798,68 +835,23 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         self._runs.open(run)
         return run
 
-    def _note_search(self, span_id: str, bound_args: BoundArguments) -> None:
-        self._searches[span_id] = search = Search(query_of(bound_args))
+    def _called(self, run: LlamaIndexRun, span: _Started) -> Mapping[str, Any]:
+        """An engine or a workflow begins that is all of a run, or what its function calls."""
+        given = inputs_of(span.arguments)
+        run.called(span, given)
+        if isinstance(span.instance, BaseChatEngine):
+            run.log.is_conversation = True
+            run.log.conversation = self._conversations.setdefault(span.instance, uuid4().hex)
+        return given
+
+    def _note_search(self, span: _Started) -> None:
+        self._searches[span.id] = search = Search(query_of(span.arguments))
         note_search(search)
 
-    def _enter_function(
-        self, span_id: str, bound_args: BoundArguments, tags: dict[str, Any]
-    ) -> None:
-        """A function under LlamaIndex's decorator: a run, if it is asked something and asks on."""
-        given = inputs_of(bound_args)
-        asked = READER.question(given)
-        if asked is None:
-            return
-        run = self._opened(span_id, None, tags=tags)
-        run.log.question = asked
-        if self._extract is not None:
-            run.inputs = given
-        if earlier := READER.earlier(given):
-            run.log.conversed(READER, earlier)
-        run.passed(span_id, given, is_input=True)
-
-    def _function_asks(
-        self, run: LlamaIndexRun, span_id: str, part: _Part, bound_args: BoundArguments, instance: Any
-    ) -> bool:
-        """A function asks a model or an engine for the first time; False where nobody follows."""
-        run.handle = self._begin(str(run.key))
-        if run.handle is None:
-            self._runs.close(run)
-            return False
-        if part is _Part.MODEL:
-            for search in searches_shown(prompt_of(bound_args)):  # by whoever called the function
-                run.log.found_before(search.query, search.passages)
-        else:
-            self._called(run, span_id, part, bound_args, instance)
-        return True
-
-    def _enter_call(self, span_id: str, bound_args: BoundArguments, *, is_covered: bool) -> None:
-        """A model was called by plain code: a run if it is shown what was found before.
-
-        Search and call belong together by their task or thread.
-        """
-        if not is_covered or is_suppressed() or _is_called_by((BaseEvaluator, BaseIndex)):
-            self._ignore(span_id)
-            return
-        messages = prompt_of(bound_args)
-        searches = searches_shown(messages)
-        handle = self._begin(span_id)
-        if handle is None or not searches:
-            self._ignore(span_id)
-            if handle is not None:
-                handle.discard("not_rag")
-                self._log_once.message(
-                    "lone call",
-                    "a model is called by plain code, and is shown nothing that a retriever found "
-                    "in the same task or thread: such calls are counted not_rag. To have them "
-                    "scored, decorate the function around search and call with handler.trace",
-                )
-            return
-        run = self._opened(span_id, handle, _Part.MODEL)
-        for search in searches:
-            run.log.found_before(search.query, search.passages)
-        run.log.question = question_shown(messages, searches) or run.log.question
-        run.began(span_id, _Part.MODEL, bound_args)
+    def _is_ignored(self, parent_id: str | None) -> bool:
+        return parent_id is not None and (
+            parent_id in self._ignored or self._runs.is_ignored(parent_id)
+        )
 
     def _ignore(self, span_id: str) -> None:
         """Take nothing below this span for a run, until it ends."""
@@ -896,11 +888,9 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
             self._runs.close(run)
             return
         if run.part is _Part.MODEL:
-            if run.replied(str(run.key), result):
-                self._finish(run, run.reply or "\n".join(run.arguments))
-            else:
+            if not run.replied(str(run.key), result):
                 run.streaming.add(str(run.key))
-                run.is_streamed = True
+            self._answered(run, "")
             return
         if run.target is None or run.target.source != _OPENINFERENCE:
             run.target = openinference_target() or run.target or current_span_target()
@@ -929,12 +919,16 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
             elif payload.is_done:
                 self._stream_was_read(payload, payload.exception)
         elif not follow_response(payload, run, functools.partial(self._stream_ended, run, None)):
-            answer = answer_of(payload)
-            if run.part is None and not answer:
-                # What a function returns may be a stream of its model, or nothing.
-                answer, run.is_streamed = run.reply, bool(run.streaming)
-            if not run.is_streamed:
-                self._finish(run, answer)
+            self._answered(run, answer_of(payload))
+
+    def _answered(self, run: LlamaIndexRun, answer: str) -> None:
+        """A run's root has returned; of plain code without an answer the model's reply is it."""
+        if answer or run.part not in (None, _Part.MODEL):
+            self._finish(run, answer)
+        elif run.streaming:
+            run.is_streamed = True
+        else:
+            self._finish(run, run.reply or "\n".join(run.arguments))
 
     def _drop(self, span_id: str, instance: Any, error: BaseException | None) -> None:
         if isinstance(instance, StreamingAgentChatResponse):
