@@ -14,6 +14,8 @@ and submits the log where it would submit a case:
 The context of an answer is what the model that wrote it was shown; see `ragaliq.capture.evidence`.
 """
 
+from ragaliq.capture.add_context import add_context, find_current_runs
+from ragaliq.capture.choosing import Chosen, RunFilter
 from ragaliq.capture.conversation import Conversations
 from ragaliq.capture.explained import Explanation, Explanations
 from ragaliq.capture.extract import (
@@ -51,6 +53,7 @@ from ragaliq.core.log_once import LogOnce
 __all__ = [
     "ANSWER_KEYS",
     "CONTEXT_KEYS",
+    "Chosen",
     "Conversations",
     "Explanation",
     "Explanations",
@@ -61,13 +64,16 @@ __all__ = [
     "Message",
     "Reader",
     "RecordedRun",
+    "RunFilter",
     "RunFrame",
     "RunLog",
     "RunRegistry",
     "Search",
+    "add_context",
     "asked_in",
     "document_blocks",
     "extract_parts",
+    "find_current_runs",
     "frame_calls",
     "is_from_signal",
     "models_words",

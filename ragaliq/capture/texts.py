@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel
 
 from ragaliq.core.passages import Passage
+from ragaliq.core.test_case import ContextChunk
 
 QUESTION_KEYS = (
     "question",
@@ -320,6 +321,11 @@ class Reader:
 
     def passage(self, value: Any) -> Passage | None:
         """A document; a dictionary is one if it has a `page_content`."""
+        if isinstance(value, Passage):
+            return value
+        if isinstance(value, ContextChunk):
+            own_id = None if value.id is None else str(value.id)
+            return Passage(value.text, own_id, value.score, value.metadata)
         if isinstance(value, Mapping) and isinstance(value.get("page_content"), str):
             return self._passage_in(value, "page_content")
         return None
@@ -334,6 +340,18 @@ class Reader:
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
             return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         return None
+
+    def at(self, value: Any, path: str) -> Any:
+        """The value under a path, such as `data.answer`; of lists, the values of their items."""
+        fields = self.fields(value)
+        if fields is None:
+            items = value if isinstance(value, _LISTS) else ()
+            found = [held for each in items if (held := self.at(each, path)) is not None]
+            return found or None
+        if path in fields:
+            return fields[path]
+        key, _, rest = path.partition(".")
+        return self.at(fields.get(key), rest) if rest else None
 
     # Questions
 

@@ -25,7 +25,7 @@ from typing import (
 )
 from uuid import UUID, uuid4
 
-from ragaliq.capture import RunLog
+from ragaliq.capture import RunLog, add_context
 from ragaliq.core.checks import require_choice, require_positive, takes_only
 from ragaliq.core.concurrency import is_being_cancelled
 from ragaliq.core.interrupts import is_from_signal
@@ -57,7 +57,7 @@ from ragaliq.live.runtime import LINGER, RUNTIME, Part, Sweepable, described_as
 from ragaliq.live.sampler import Sampler, SamplingDraw
 from ragaliq.live.sampling import Sampling, SamplingResult
 from ragaliq.live.stats import MonitorStats, RunCounters
-from ragaliq.live.tracing import F, Retrieved, add_context, traced
+from ragaliq.live.tracing import F, traced
 from ragaliq.records.sinks import SinkSet, SinkSpec, SinkWorker, resolve_sink
 from ragaliq.scoring.execution import Executor, InProcess, takes_process
 from ragaliq.scoring.limits.breaker import Circuit, CircuitBreaker
@@ -585,15 +585,20 @@ class Monitor:
         return traced(self, function, pipeline=pipeline, question=question, answer=answer)
 
     @staticmethod
-    def add_context(*chunks: Retrieved) -> None:
-        """Note what was retrieved, in rank order, inside a call that `trace` follows.
+    def add_context(*documents: Any, replace: bool = False) -> None:
+        """Name what the answer of the current run is made from; never raises.
 
-        Outside any it does nothing.
+        Call it inside a chain, a graph's node, an engine, a workflow's step, a tool, or a function
+        under `trace`. The documents are added to those that were found. Outside any run it does
+        nothing.
 
         Args:
-            *chunks: Texts, or `ContextChunk` and `Passage` with ids, scores and metadata.
+            *documents: Texts, documents or nodes of the framework, dictionaries with a text under
+                `page_content`, `text` or `content`, `ContextChunk` and `Passage`, in rank order;
+                lists of them too.
+            replace: Take them in place of those that were found, or named before.
         """
-        add_context(*chunks)
+        add_context(*documents, replace=replace)
 
     def feedback(self, run_id: object, value: float) -> bool:
         """Tell what a user thought of an answer; never raises. Needs an `OnFeedback` rule.

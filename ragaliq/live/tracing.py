@@ -11,10 +11,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
-from ragaliq.capture import Found, RunLog
-from ragaliq.core.log_once import LogOnce
-from ragaliq.core.passages import Passage
-from ragaliq.core.test_case import ContextChunk
+from ragaliq.capture import Found, Reader, RunLog, find_current_runs
 from ragaliq.errors import ConfigurationError
 from ragaliq.telemetry.emit import current_span_target
 
@@ -24,32 +21,23 @@ if TYPE_CHECKING:
 
 
 logger = logging.getLogger(__name__)
-_LOG_ONCE = LogOnce(logger)
 
 F = TypeVar("F", bound=Callable[..., Any])
-Retrieved = str | ContextChunk | Passage
 
-# What the function of this task or thread that is followed has retrieved so far.
-_FOUND: ContextVar[list[Passage] | None] = ContextVar("ragaliq_found", default=None)
+# The call of this task or thread that is followed.
+_LOG: ContextVar[RunLog | None] = ContextVar("ragaliq_traced", default=None)
 
 
-def add_context(*chunks: Retrieved) -> None:
-    """Note what was retrieved; see `Monitor.add_context`."""
-    found = _FOUND.get()
-    if found is None:
-        return
-    for chunk in chunks:
-        if isinstance(chunk, ContextChunk):
-            own_id = None if chunk.id is None else str(chunk.id)
-            chunk = Passage(chunk.text, own_id, chunk.score, chunk.metadata)  # noqa: PLW2901
-        if isinstance(chunk, str | Passage):
-            found.append(Passage(chunk) if isinstance(chunk, str) else chunk)
-        else:  # the run is worth more than a chunk of a wrong kind
-            kind = type(chunk).__name__
-            _LOG_ONCE.message(
-                kind,
-                f"add_context: a {kind} is ignored; give its text, or a ContextChunk(text=...)",
-            )
+_READER = Reader()
+
+
+def _current_runs() -> list[tuple[RunLog, Reader]]:
+    """The call of this task or thread, for `add_context`."""
+    log = _LOG.get()
+    return [] if log is None else [(log, _READER)]
+
+
+find_current_runs(_current_runs)
 
 
 def traced(
@@ -78,9 +66,9 @@ def traced(
     @contextmanager
     def followed(arguments: Any, keywords: Any) -> Iterator[Callable[[object], None]]:
         run = monitor.begin(uuid4().hex, pipeline=name)
-        found: list[Passage] = []
+        log = RunLog(run.run_id if run is not None else "")
         returned: list[object] = []
-        token = _FOUND.set(found)
+        token = _LOG.set(log)
         try:
             yield returned.append
         except BaseException:
@@ -90,7 +78,7 @@ def traced(
         finally:
             # A coroutine that is dropped half-way may be closed in another context.
             with suppress(ValueError):
-                _FOUND.reset(token)
+                _LOG.reset(token)
         if run is not None:
             given: dict[Any, Any]
             try:
@@ -100,7 +88,7 @@ def traced(
                 given = dict(enumerate(arguments)) | keywords
             texts = [value for value in given.values() if isinstance(value, str)]
             asked = given.get(question) if question else next(iter(texts), None)
-            _submit(run, asked, found, returned[0], answer)
+            _submit(run, log, asked, returned[0], answer)
 
     if inspect.iscoroutinefunction(function):
 
@@ -125,8 +113,8 @@ def traced(
 
 def _submit(
     run: RunHandle,
+    log: RunLog,
     asked: object,
-    found: list[Passage],
     returned: object,
     answer: Callable[[Any], str] | None,
 ) -> None:
@@ -141,7 +129,5 @@ def _submit(
     elif not isinstance(text, str):
         run.discard("no_answer")
     else:
-        log = RunLog(run.run_id)
         log.question, log.answer = Found(asked, "argument"), Found(text, "returned")
-        log.passages = found or None
         run.submit(log, target=current_span_target())

@@ -8,6 +8,7 @@ import pytest
 from langchain.agents import create_agent
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.prompts import PromptTemplate
+from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import tool
 from rag_parts import (
     ANSWER,
@@ -215,3 +216,48 @@ def test_an_id_that_is_used_again_is_another_run(watch, another, invoke):
         invoke(rag_chain(FixedRetriever()), QUESTION, config)
     assert watch.triples == [EXPECTED] * 2
     assert watch.stats.started == 2
+
+
+CHAIN = {"run_name": "support-desk", "tags": ["beta"], "metadata": {"tenant": "acme"}}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"only": "support-*"},
+        {"only": "beta"},
+        {"only": {"tenant": "acme"}},
+        {"only": ["nothing", {"tenant": "acme"}]},
+        {"ignore": "chat"},
+        {"ignore": {"tenant": "acme", "plan": "free"}},
+    ],
+)
+def test_only_chosen_runs_are_followed(new_watch, options):
+    attach((watch := new_watch(handler=options)).handler)
+    rag_chain().with_config(CHAIN).invoke(QUESTION)
+    rag_chain().with_config(run_name="chat").invoke("Hello?")
+    queries = [triple.question for triple in watch.triples]
+    is_every = options == {"ignore": {"tenant": "acme", "plan": "free"}}
+    assert queries == ([QUESTION, "Hello?"] if is_every else [QUESTION])
+
+
+def test_a_chosen_chain_is_followed_inside_another_and_nothing_inside_an_ignored_one(new_watch):
+    inner = rag_chain().with_config(CHAIN)
+    outer = RunnableLambda(inner.invoke)
+    for options, started in (({"only": "beta"}, 1), ({"ignore": "outer"}, 0)):
+        attach((watch := new_watch(handler=options)).handler)
+        outer.invoke(QUESTION, {"run_name": "outer"})
+        assert watch.stats.started == started
+    assert watch.stats.outcomes.get("evaluated", 0) == 0
+
+
+def test_a_lone_call_that_is_not_chosen_is_not_counted(new_watch):
+    attach((watch := new_watch(handler={"only": "support-*"})).handler)
+    model("Hello.").invoke("Say hello.")
+    assert watch.stats.started == 0
+
+
+@pytest.mark.parametrize("options", [{"only": []}, {"only": 3}, {"ignore": [None]}, {"only": ""}])
+def test_a_choice_of_the_wrong_kind_is_refused(options):
+    with pytest.raises(ConfigurationError, match=next(iter(options))):
+        RagaliqCallbackHandler(judge=ScriptedJudge(), **options)

@@ -216,13 +216,47 @@ def test_an_event_of_the_wrong_kind_is_counted_and_not_felt(watch):
     assert watch.handler.errors == 1
 
 
+NESTED = {"data": {"wish": QUESTION}, "lang": "en", "place": "the shop in the old town"}
+
+
+def nested(value):
+    return {
+        "data": {"reply": ANSWER, "price": 12},
+        "hits": [{"body": text} for text in SHIPPING],
+        "notes": REFUNDS[:1],
+    }
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        (
+            {"question_key": "data.wish", "answer_key": "data.reply", "context_key": "hits.body"},
+            (QUESTION, list(SHIPPING), ANSWER),
+        ),
+        (
+            {
+                "question_key": ["ask", "data.wish"],
+                "answer_key": ("data.reply", "data.price", "data.none"),
+                "context_key": ["notes", "hits.body", "none"],
+            },
+            (QUESTION, [*REFUNDS[:1], *SHIPPING], f"data.reply: {ANSWER}\ndata.price: 12"),
+        ),
+    ],
+)
+def test_keys_may_be_paths_and_several(new_watch, keys, expected):
+    watch = new_watch(handler=keys)
+    RunnableLambda(nested).invoke(NESTED, watch.config)
+    assert watch.only == expected
+
+
 async def later(inputs, outputs):
     return {}
 
 
 @pytest.mark.parametrize(
     "option",
-    [{"extract": later}, {"extract": "path"}, {"question_key": ""}, {"context_key": ["a", "b"]}],
+    [{"extract": later}, {"extract": "path"}, {"question_key": ""}, {"context_key": ["a", 1]}],
 )
 def test_options_that_cannot_work_are_refused(watch, option):
     with pytest.raises(ConfigurationError, match=next(iter(option))):

@@ -24,20 +24,25 @@ from langchain_core.outputs import LLMResult
 from langchain_core.runnables.config import var_child_runnable_config
 
 from langchain_ragaliq.judge import with_judge
-from langchain_ragaliq.overrides import Overrides
+from langchain_ragaliq.overrides import Keys, Overrides
 from langchain_ragaliq.reading import READER
 from langchain_ragaliq.run import LangChainRun, is_interrupt, is_stopped
 from ragaliq import ConfigurationError, GuardRejected, Monitor, RunHandle, is_suppressed
 from ragaliq.capture import (
+    Chosen,
     Explanation,
     Explanations,
     Extract,
     FramedRun,
     LogOnce,
     Message,
+    Reader,
     RecordedRun,
+    RunFilter,
+    RunLog,
     RunRegistry,
     Search,
+    find_current_runs,
     frame_calls,
     is_from_signal,
     name_part,
@@ -87,6 +92,23 @@ def _run_in_force() -> int | None:
     return parent_id.int if parent_id is not None else getattr(FRAME.get(), "key", None)
 
 
+def _current_runs() -> list[tuple[RunLog, Reader]]:
+    """The runs that this code is in, of each handler in force, for `Monitor.add_context`."""
+    framed, config = FRAME.get(), var_child_runnable_config.get()
+    manager = config.get("callbacks") if config else None
+    step = getattr(getattr(manager, "parent_run_id", None), "int", None)
+    roots = [
+        handler._evaluated_root(step)
+        for handler in getattr(manager, "handlers", ())
+        if isinstance(handler, RagaliqCallbackHandler)
+    ]
+    found = {id(root): root for root in (framed, *roots) if root is not None}
+    return [(root.log, READER) for root in found.values() if root.handle is not None]
+
+
+find_current_runs(_current_runs)
+
+
 def _read(messages: list[list[BaseMessage]], options: Mapping[str, Any]) -> list[Message]:
     """A chat model's prompt, with the documents that are given to it next to the messages."""
     read = list(filter(None, map(READER.message, messages[0] if messages else ())))
@@ -127,12 +149,17 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
     Args:
         monitor: Evaluates the answers; by default built from `monitor_options`.
         pipeline: The chain's name in results; by default the run's own name.
+        only: Follow only runs of these names or tags (`"support-*"`) or with this metadata
+            (`{"tenant": "acme"}`), also inside other runs; a list of them for any.
+        ignore: Follow no such runs, nor anything inside them.
         extract: A function of a run's inputs and outputs that returns any of `question`, `contexts`
             and `answer` as a mapping. It runs before the call returns, so it must be fast. If it
             raises, the run is counted `extract_failed`.
-        question_key: Key of the question in the inputs.
-        answer_key: Key of the answer in the output.
-        context_key: Key of the context in the output, the inputs or a prompt's variables.
+        question_key: Key of the question in the inputs, such as `wish` or `data.wish`; of several,
+            the first that is there.
+        answer_key: Key of the answer in the output; of several, all that are there.
+        context_key: Key of the context in the output, the inputs or a prompt's variables, such as
+            `hits.body` for a text of each hit; of several, all that are there.
         run_inline: False delivers events through the event loop's thread pool, at a higher cost.
             Use it only with another handler that misses `on_llm_start` of completion models in
             asynchronous chains (a LangChain defect).
@@ -166,10 +193,12 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         monitor: Monitor | None = None,
         *,
         pipeline: str = "",
+        only: Chosen | None = None,
+        ignore: Chosen | None = None,
         extract: Extract | None = None,
-        question_key: str | None = None,
-        answer_key: str | None = None,
-        context_key: str | None = None,
+        question_key: Keys | None = None,
+        answer_key: Keys | None = None,
+        context_key: Keys | None = None,
         run_inline: bool = True,
         max_runs: int = 10_000,
         max_age: float = 600.0,
@@ -185,6 +214,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         said = {"question_key": question_key, "answer_key": answer_key, "context_key": context_key}
         is_said = extract is not None or any(key is not None for key in said.values())
         self._overrides = Overrides(extract=extract, **said) if is_said else None
+        self._filter = RunFilter(only, ignore)
         self.run_inline = run_inline
         self.monitor = monitor if monitor is not None else Monitor(**with_judge(monitor_options))
         self.errors = 0
@@ -309,7 +339,11 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
 
     def _evaluated(self, run_id: UUID) -> LangChainRun | None:
         """The root that a run belongs to, if it will be evaluated."""
-        root = self._registry.runs.get(run_id.int)
+        return self._evaluated_root(run_id.int)
+
+    def _evaluated_root(self, step: int | None) -> LangChainRun | None:
+        registry: RunRegistry[LangChainRun] | None = vars(self).get("_registry")
+        root = None if registry is None else registry.runs.get(step)
         return root if root is not None and root.handle is not None else None
 
     def _begin(self, run_id: UUID, pipeline: str) -> RunHandle | RecordedRun | None:
@@ -331,6 +365,21 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         elif not root.has_child:
             root.first_child_started()
         return root
+
+    def _is_chosen(
+        self,
+        run_id: UUID,
+        name: str | None = None,
+        tags: Sequence[str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        **_: Any,
+    ) -> bool:
+        """Whether a run that is in no other may be followed, by its name, tags and metadata."""
+        described = name or "", tags or (), metadata or {}
+        if self._filter.ignores(*described):
+            self._registry.ignore(run_id.int)
+            return False
+        return self._filter.chooses(*described)
 
     def _root_started(
         self,
@@ -371,6 +420,11 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         registry.open(root)
         if handle is not None:
             root.opened(inputs, metadata or {}, tags or ())
+
+    def _is_lone(self, run_id: UUID, parent_id: UUID | None, described: dict[str, Any]) -> bool:
+        """Whether nothing is around a call that may be followed."""
+        is_alone = parent_id is None and _run_in_force() is None
+        return is_alone and self._is_chosen(run_id, **described)
 
     def _lone_call_started(self, run_id: UUID, messages: list[Message]) -> None:
         """A model was called that no chain is around: a run if it is shown what was found before.
@@ -479,7 +533,8 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         try:
             root = self._part_started(run_id, parent_run_id)
             if root is None:
-                if run_type is None or run_type == "chain":
+                is_chain = run_type is None or run_type == "chain"
+                if is_chain and self._is_chosen(run_id, name, tags, metadata):
                     self._root_started(
                         run_id, parent_run_id, inputs, name=name, metadata=metadata, tags=tags
                     )
@@ -527,7 +582,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
             if root is not None and root.handle is not None:
                 root.open_models.add(run_id.int)
                 root.log.asked(run_id.int, _read(messages, kwargs))
-            elif root is None and parent_run_id is None and _run_in_force() is None:
+            elif root is None and self._is_lone(run_id, parent_run_id, kwargs):
                 self._lone_call_started(run_id, _read(messages, kwargs))
         except Exception as error:  # noqa: BLE001 - as above
             self._log_failure(error)
@@ -547,7 +602,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         if root is not None and root.handle is not None:
             root.open_models.add(run_id.int)
             root.log.asked(run_id.int, (Message("user", tuple(prompts[:1])),))
-        elif root is None and parent_run_id is None and _run_in_force() is None:
+        elif root is None and self._is_lone(run_id, parent_run_id, kwargs):
             self._lone_call_started(run_id, [Message("user", tuple(prompts[:1]))])
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
