@@ -24,6 +24,10 @@ from ragaliq.capture.texts import Message
 _TELLING = 20
 # Share of an answer's runs of three words, or of a structured reply's words, that must be found.
 _TOUCHED_UP, _FILLED_IN = 0.5, 0.6
+# A reply of fewer words grades rather than answers.
+_VERDICT_WORDS = 4
+# So many calls before one may have made texts that it is shown.
+_MOST_BEFORE = 20
 _CITED = re.compile(r"\[\^?\d+[^\]]{0,20}\]|【[^】]*】")  # which applications add, or take away
 
 
@@ -131,6 +135,93 @@ def answering_calls(calls: Sequence[Call], answer: str) -> list[Call]:
         # A grader's "yes" may be the answer's words as well.
         return [min(reversed(same), key=lambda call: call.to_answer)]
     return _parts(said, answer) or _touched_up(said, answer)
+
+
+class FinalReply(NamedTuple):
+    """The reply that a run ended with, where no output shows its answer.
+
+    Attributes:
+        call: The call that gave it; None if no model replied.
+        is_doubtful: Whether another reply may be the answer: of a draft, and what was made of it
+            with the same documents, it is not known which one a person reads.
+    """
+
+    call: Call | None
+    is_doubtful: bool = False
+
+    @property
+    def text(self) -> str:
+        """What was said; the arguments of a tool that ended the run where nothing was."""
+        if self.call is None:
+            return ""
+        return self.call.reply or next(iter(self.call.also), "")
+
+
+def final_reply(calls: Sequence[Call], documents: Collection[str]) -> FinalReply:
+    """The last reply that was made from what was found, or rewords one that was.
+
+    A model that was shown a reply, and says nothing of it nor of the documents, checked it: nobody
+    reads that in the answer's place, nor what to ask next, nor the name of the conversation.
+
+    Args:
+        calls: The run's calls, in the order of their beginnings.
+        documents: The texts that were found.
+    """
+    in_order = sorted((c for c in calls if not c.is_aside), key=lambda call: call.ended)
+    replied = [call for call in in_order if (call.reply or "").strip()]
+    if in_order and in_order[-1] not in replied and in_order[-1].also:
+        return FinalReply(in_order[-1])
+    shown = [
+        call
+        for place, call in enumerate(replied)
+        if any(message.role == "tool" for message in call.messages)
+        or _documents_in(call, documents, replied[max(place - _MOST_BEFORE, 0) : place])
+    ]
+    pool = [call for call in shown if _is_sentence(call)] or shown or replied
+    if not pool:
+        return FinalReply(None)
+    last = pool[-1]
+    for call in replied[replied.index(last) + 1 :]:
+        if _quotes(call, last) and _shared(call.reply, last.reply) >= _TOUCHED_UP:
+            last = call
+    for draft in reversed(pool[: pool.index(last)] if last in pool else ()):
+        held = _documents_in(last, documents)
+        if not _is_sentence(draft) or not _quotes(last, draft) or not held:
+            continue
+        if held <= _documents_in(draft, documents):
+            texts = " ".join(held)
+            if _shared(last.reply, f"{texts} {draft.reply}") or not _shared(draft.reply, texts):
+                return FinalReply(last, is_doubtful=True)
+            last = draft
+    return FinalReply(last)
+
+
+def _shown_to(call: Call) -> str:
+    """What a model was shown that is not its own conversation."""
+    return "\n".join(text for m in call.messages if m.role != "assistant" for text in m.texts)
+
+
+def _documents_in(call: Call, documents: Collection[str], before: Sequence[Call] = ()) -> set[str]:
+    """The documents that a model was shown; not those that only an earlier answer repeats."""
+    prompt = _shown_to(call)
+    for earlier in before:
+        prompt = prompt.replace(earlier.reply or "", "") if earlier.reply else prompt
+    return {text for text in documents if text in prompt}
+
+
+def _is_sentence(call: Call) -> bool:
+    """Whether a reply is more than a grade."""
+    return len((call.reply or "").split()) >= _VERDICT_WORDS
+
+
+def _quotes(call: Call, earlier: Call) -> bool:
+    return call.began >= earlier.ended and (earlier.reply or "").strip() in _shown_to(call)
+
+
+def _shared(text: str | None, other: str | None) -> float:
+    """The share of a text's runs of three words that another one has."""
+    own, others = (_grams(normalize(each or "")) for each in (text, other))
+    return len(own & others) / len(own) if own else 0.0
 
 
 def _parts(said: Sequence[tuple[Call, list[str]]], answer: str) -> list[Call]:

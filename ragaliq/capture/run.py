@@ -15,7 +15,7 @@ from math import inf
 from sys import getsizeof
 from typing import Any
 
-from ragaliq.capture.calls import Call
+from ragaliq.capture.calls import Call, FinalReply, final_reply
 from ragaliq.capture.conversation import messages_before, turns_of_messages
 from ragaliq.capture.events import (
     Answering,
@@ -226,6 +226,15 @@ class RunLog:
             if len(parts[key]) == 1 and not _share_words(parts[key][0], text):
                 return None
         return final
+
+    def final_reply(self) -> FinalReply:
+        """The reply that the run ended with, where no output shows its answer."""
+        events = list(self._events)
+        found = [e.passages for e in events if isinstance(e, Retrieved | Reranked)]
+        return final_reply(
+            _calls(events, self.parents, ""),
+            {passage.text for passages in found for passage in passages if passage.text},
+        )
 
     def named(self, passages: Passages) -> None:
         """The run's own output names these as its sources; empty where it says there were none."""

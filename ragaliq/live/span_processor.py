@@ -35,11 +35,11 @@ from ragaliq.traces import (
     TracedCase,
     TraceSpan,
     cases_of_trace,
+    llama_index,
 )
 from ragaliq.traces.cases import pipeline_of, require_text_fetcher
 from ragaliq.traces.conventions import (
     FRAMEWORKS,
-    LLAMA_INDEX_SCOPE,
     MARKS,
     OWN_SCOPE,
     RULE_KINDS,
@@ -251,7 +251,7 @@ class RagaliqSpanProcessor(SpanProcessor):
             kind = self._recognition.at_start(span)
             # OpenInference never ends spans of LlamaIndex's streams that no event of theirs ends;
             # a root that was streamed itself has no answer.
-            if _scope_of(span) != LLAMA_INDEX_SCOPE and (kind is None or kind in _WORK):
+            if _scope_of(span) != llama_index.SCOPE and (kind is None or kind in _WORK):
                 unit.open.add(context.span_id)
         self._runs.join(unit, context.span_id)
         if len(unit.steps) > self._max_spans:
@@ -621,7 +621,7 @@ class _Recognition:
             return True
         if self.kind(copy) not in _RUNS:
             return False
-        is_llama_index = copy.scope == LLAMA_INDEX_SCOPE
+        is_llama_index = copy.scope == llama_index.SCOPE
         return not is_llama_index or not is_plumbing(Step(span=copy, kind=Kind.CHAIN))
 
 

@@ -9,8 +9,18 @@ from dataclasses import dataclass, replace
 from inspect import iscoroutinefunction
 from typing import Any, Literal
 
+from ragaliq.capture.calls import FinalReply
+from ragaliq.capture.phrases import is_telling
+from ragaliq.capture.plain_code import Search, question_shown
 from ragaliq.capture.run import RunLog
-from ragaliq.capture.texts import ANSWER_KEYS, Found, Message, models_words
+from ragaliq.capture.texts import (
+    ANSWER_KEYS,
+    Found,
+    Message,
+    asked_in,
+    models_words,
+    without_answers,
+)
 from ragaliq.core.log_once import LogOnce
 from ragaliq.core.origin import KEPT, KEY
 from ragaliq.core.passages import Passage
@@ -22,7 +32,6 @@ from ragaliq.traces.conventions import (
     FINISH_REASONS,
     FRAMEWORKS,
     LANGCHAIN_SCOPES,
-    LLAMA_INDEX_SCOPE,
     METADATA,
     REDACTED,
     RESPONSE_ID,
@@ -45,7 +54,7 @@ REASONS = {
     "answer_streamed": "the answer was streamed, and the spans do not hold it",
     "content_hidden": "question, context or answer was kept out of the spans",
     "texts_not_fetched": "the function that fetches the texts of documents failed",
-    "attributes_cut": "attributes are cut or were dropped; raise the SDK's attribute limits",
+    "attributes_cut": "texts are cut, or attributes were dropped: raise the SDK's limits",
     "truncated": "the answer was broken off",
     "errored": "the run failed",
     "cancelled": "the run was cancelled",
@@ -204,8 +213,6 @@ _SKEW_NS = 2_000_000
 """Node notes the start of a span in whole milliseconds, and other clocks go apart as far."""
 _VERDICT_WORDS = 4
 """A reply of fewer words to a prompt that shows documents grades them rather than answers."""
-_REPLIES_BEFORE = 20
-"""So many calls before one may have made texts that it is shown."""
 
 
 def _adopt_content(root: Step) -> None:
@@ -245,7 +252,7 @@ class TraceRun:
         self._names = attribute_names
         self._is_loose = root.kind is Kind.NONE
         self._fetching = fetching
-        self._is_llama_index = root.span.scope == LLAMA_INDEX_SCOPE
+        self._method = llama_index.method_of(root.span)
         says = root.inputs is not None or root.outputs is not None
         self._is_langchain = says and root.span.scope in LANGCHAIN_SCOPES
         self._models: list[Step] = []  # without those below a retriever, which write queries
@@ -298,40 +305,66 @@ class TraceRun:
 
     # Question
 
-    def _question(self) -> Found | None:
+    def _question(self, final: FinalReply) -> Found | None:
         """The user's own words, from the most telling place that has them."""
-        if self._is_llama_index:
-            return llama_index.question_of(self._steps)
-        inputs = self._root.inputs
-        found = READER.question(inputs) if self._is_langchain else READER.named_question(inputs)
-        if found is not None and not self._is_langchain and self._holds_documents(found.text):
+        root = self._root
+        if self._method == llama_index.WORKFLOW:
+            # Its span does not show what it was started with.
+            given = (llama_index.asked_of_agent(step.span, step.inputs) for step in self._steps)
+            asked = next((texts for texts in given if any(texts)), ())
+            text = asked_in(Message("user", asked)).strip() if asked else ""
+            return Found(text, "input.user_msg") if text else self._asked(final)
+        found = (READER.question if self._reads_input else READER.named_question)(root.inputs)
+        if found is not None and not self._reads_input and self._holds_documents(found.text):
             found = None  # a prompt around documents is no question
-        found = found or READER.echoed_question(self._root.outputs)
+        found = found or READER.echoed_question(root.outputs)
         if found is None:
             variables = (step.inputs for step in self._steps if step.kind is Kind.PROMPT)
             found = next((f for each in variables if (f := READER.question(each, "prompt"))), None)
-        return self._asked() if found is None and not self._is_langchain else found
+        return self._asked(final) if found is None and not self._is_langchain else found
 
-    def _asked(self) -> Found | None:
+    @property
+    def _reads_input(self) -> bool:
+        """Whether what the run was called with is known to hold its question."""
+        return self._is_langchain or bool(self._method)
+
+    def _asked(self, final: FinalReply) -> Found | None:
         """What the models were asked, unless that is a prompt around documents; or looked up."""
-        lone = READER.question(self._root.inputs)
+        lone = None if self._method else READER.question(self._root.inputs)
         if lone is not None and self._holds_documents(lone.text):
             lone = None
-        model = self._answering()
-        asked = [step.asked for step in (model, *self._models[:1]) if step is not None]
-        for each in filter(None, asked):
+        prompts = [final.call.messages] if final.call is not None else []
+        prompts += [step.messages for step in self._models[:1]]
+        queries = [query for query in self._queries if not self._said_by_model(query)]
+        asked = [text for messages in prompts if (text := asked_last(messages))]
+        for messages in prompts:
+            each = asked_last(messages) or ""
             if lone is not None and lone.text in each:
                 return lone
-            if not self._holds_documents(each):
+            if each and not self._holds_documents(each) and not self._holds_replies(each):
                 return self._users_own(Found(each.strip(), "prompt.user"))
+            searches = [Search(query, self._passages) for query in queries or [""]]
+            if found := question_shown(messages, searches):
+                return found
         if self._queries:
-            return self._users_own(Found(self._queries[0], "retriever.query"))
-        if asked and asked[0]:
+            return self._users_own(Found((queries or self._queries)[0], "retriever.query"))
+        if asked:
             return _labelled(asked[0])
         return lone if lone is not None and not self._models and " " in lone.text else None
 
+    @property
+    def _passages(self) -> list[Passage]:
+        return [Passage(text) for text in self._found]
+
     def _holds_documents(self, text: str) -> bool:
         return any(found in text for found in self._found)
+
+    def _holds_replies(self, text: str) -> bool:
+        replies = {(step.reply or "").strip() for step in self._models} - {text.strip()}
+        return any(is_telling(reply) and reply in text for reply in replies)
+
+    def _said_by_model(self, text: str) -> bool:
+        return any(text == (s.reply or "").strip() or text in s.also for s in self._models)
 
     def _users_own(self, found: Found) -> Found | None:
         """The user's words, where a model had rewritten them."""
@@ -346,17 +379,16 @@ class TraceRun:
 
     # Answer
 
-    def _answer(self) -> Found | None:
+    def _answer(self, final: FinalReply) -> Found | None:
         """What the run returned, or a model's reply unless it returned something else."""
-        if self._is_llama_index:
-            return llama_index.answer_of(self._steps)
+        if self._method:
+            return self._llama_index_answer(final)
         outputs = self._fresh(self._root.outputs)
         found = READER.answer(outputs)
         if found is not None or READER.document_list(outputs):
             return found
-        model = self._last_model() if self._is_langchain else self._answering()
-        reply = model.reply if model is not None else None
-        if self._is_langchain and model is not None and model.also and self._called_by(model):
+        model = self._last_model() if self._is_langchain else None
+        if model is not None and model.also and self._called_by(model):
             return None  # what it said on the way
         if self._is_langchain and isinstance(outputs, Mapping):
             question = READER.question(self._root.inputs)
@@ -364,10 +396,31 @@ class TraceRun:
             texts = [value.strip() for value in values if isinstance(value, str)]
             is_echo = question is not None and question.text in texts
             answers = (each.text for value in values if (each := READER.answer(value)))
+            reply = model.reply if model is not None else None
             if (is_echo or READER.context(outputs) is not None) and reply not in list(answers):
                 return None
-        self._is_unclear = not self._is_langchain and self._is_doubtful(model)
-        return Found(reply, "model.reply") if reply and reply.strip() else None
+        return self._final_answer(final)
+
+    def _llama_index_answer(self, final: FinalReply) -> Found | None:
+        root = self._root
+        by_tools = [text for step in self._models for text in step.also]
+        by_engines = [found for step in self._steps[1:] for found in _engine_answers(step)]
+        replies = [step.reply for step in self._models if step.reply]
+        said = [*reversed(replies), *reversed(by_engines), *by_tools]
+        payload = llama_index.payload_of(root.span, root.outputs, said)
+        found = READER.answer(payload) or READER.answer_text(payload)
+        if found is None and llama_index.is_streamed(root.span, root.outputs):
+            found = self._final_answer(final)
+        if found is not None and llama_index.is_cut(found.text):
+            root.is_cut = True
+        return found and found._replace(text=models_words(found.text))
+
+    def _final_answer(self, final: FinalReply) -> Found | None:
+        """The last reply; it may be in the arguments of a tool that ended the run."""
+        self._is_unclear = final.is_doubtful
+        if final.call is None or final.call.reply:
+            return Found(final.text, "model.reply") if final.text.strip() else None
+        return READER.answer_text(decoded(final.text), "tool call")
 
     def _fresh(self, outputs: Any) -> Any:
         """What a run returned, without answers that its thread kept from earlier turns.
@@ -397,46 +450,6 @@ class TraceRun:
         ended = [step for step in self._models if not self._is_late(step)]
         return max(ended, key=lambda step: step.span.end_ns, default=None)
 
-    def _answering(self) -> Step | None:
-        """The model that answered: the last that was shown what was retrieved, else the last."""
-        replied = [step for step in self._models if step.reply and not self._is_late(step)]
-        shown = [
-            step
-            for number, step in enumerate(replied)
-            if self._shows(step, replied[max(number - _REPLIES_BEFORE, 0) : number])
-        ]
-        answers = [step for step in shown if len((step.reply or "").split()) >= _VERDICT_WORDS]
-        best = answers or shown or replied
-        return max(best, key=lambda step: step.span.end_ns, default=None)
-
-    def _is_doubtful(self, model: Step | None) -> bool:
-        """Whether a reply may be about the answer and not the answer, or the other way round.
-
-        One prompt quotes one reply, and both models were shown the same documents: a check, a
-        critique and a revision look alike. A prompt that shows others goes on from the reply.
-        """
-        if model is None:
-            return False
-        prompt = _quotable(model)
-        for step in self._models:
-            said = (step.reply or "").strip()
-            is_reply = len(said.split()) >= _VERDICT_WORDS and not self._is_late(step)
-            if step is model or not is_reply or said not in prompt:
-                continue
-            held = _shown_texts(model, self._found)
-            if held and held <= _shown_texts(step, self._found):
-                return True
-        return False
-
-    def _shows(self, step: Step, before: Sequence[Step] = ()) -> bool:
-        """Whether a model was shown what was found, and not only an answer that repeats it."""
-        if any(message.role == "tool" for message in step.messages):
-            return True
-        prompt = _quotable(step)
-        for earlier in before:
-            prompt = prompt.replace(earlier.reply or "", "") if earlier.reply else prompt
-        return any(text in prompt for text in self._found)
-
     def _is_late(self, step: Step) -> bool:
         skew = 0 if self._is_langchain else _SKEW_NS
         return step.span.end_ns > self._root.span.end_ns + skew
@@ -445,18 +458,14 @@ class TraceRun:
 
     def _log(self) -> RunLog:
         """What the run held, with question and answer, empty where there are none."""
-        answer = self._own("answer") or self._answer() or Found("", "")
-        question = self._own("question") or self._question() or Found("", "")
-        if self._is_llama_index:
-            log = llama_index.log_of(self._steps)
-        else:
-            questions = {*self._queries, question.text}
-            log = _log_of(self._steps, questions, answer.text)
-            if any(step.is_partial for step in self._models) and not self._finds(
-                log, question, answer
-            ):
-                # What does not stand in the part of a prompt that was understood may be elsewhere.
-                log = _log_of(self._steps, questions, answer.text, is_partial=True)
+        log = _log_of(self._steps)
+        final = log.final_reply()
+        answer = self._own("answer") or self._answer(final) or Found("", "")
+        question = self._own("question") or self._question(final) or Found("", "")
+        partial = self._partial({*self._queries, question.text})
+        if partial and not self._finds(log, question, answer):
+            # What does not stand in the part of a prompt that was understood may be elsewhere.
+            log = _log_of(self._steps, partial)
         log.id, log.question, log.answer = _id(self._root.span), question, answer
         # Something failed that a retry, a fallback or a model made up for.
         log.had_errors = any(
@@ -466,7 +475,8 @@ class TraceRun:
         log.has_fetched_texts = self._fetching == "done"
         log.is_conversation = (
             log.keeps_turns
-            or (self._is_llama_index and llama_index.is_chat(self._root))
+            or self._method in llama_index.CHATS
+            or any(llama_index.asked_of_agent(s.span, s.inputs) for s in self._steps)
             or any(step.span.attributes.get(name) for step in self._steps for name in SESSIONS)
         )
         if messages := READER.earlier(self._root.inputs):
@@ -476,6 +486,24 @@ class TraceRun:
             own = [own] if own.strip() else []
         log.passages = READER.listed(own)
         return log
+
+    def _partial(self, questions: Collection[str]) -> set[int]:
+        """The models of whose prompts only a part is known.
+
+        Applications that write their own spans often note no more than the question.
+        """
+        return {
+            step.index
+            for step in self._steps
+            if step.kind is Kind.LLM
+            and (
+                step.is_partial
+                or (
+                    not step.span.scope.startswith(_INSTRUMENTATIONS)
+                    and all(message.text.strip() in questions for message in step.messages)
+                )
+            )
+        }
 
     @staticmethod
     def _finds(log: RunLog, question: Found, answer: Found) -> bool:
@@ -488,9 +516,11 @@ class TraceRun:
         """Whether anything was looked for at all."""
         # A chain of LangChain's counts as RAG with no context, as its handler says.
         is_chain = self._is_langchain and self._root.children
-        is_llama_rag = self._is_llama_index and llama_index.is_rag(self._steps)
+        synthesizes = any(
+            llama_index.method_of(step.span) in llama_index.SYNTHESIZE for step in self._steps
+        ) or (self._method in llama_index.QUERIES and self._models)
         says_so = log.has_retrieved or log.passages is not None
-        return bool(says_so or is_chain or is_llama_rag or log.found.passages)
+        return bool(says_so or is_chain or synthesizes or log.found.passages)
 
     def _missing(self, log: RunLog) -> str:
         """The first reason why there is no case; empty if there is one."""
@@ -514,7 +544,7 @@ class TraceRun:
             "truncated": not self._own("answer") and self._is_broken_off(said),
             "texts_not_fetched": self._fetching == "failed" and hides_sources,
             "content_hidden": REDACTED in texts or hides_sources or hides_calls,
-            "cancelled": llama_index.is_workflow(root) and root.outputs is None,
+            "cancelled": self._method == llama_index.WORKFLOW and root.outputs is None,
             "not_rag": not is_rag,
             "attributes_cut": is_cut or any(len(text) in limits for text in texts),
             "ambiguous": self._is_unclear or (self._is_loose and self._is_ambiguous()),
@@ -526,13 +556,14 @@ class TraceRun:
             step.is_hidden for step in (root, *self._models)
         ):
             return "content_hidden"
-        is_streamed = reason == "no_answer" and llama_index.is_streamed(root)
+        is_streamed = llama_index.is_streamed(root.span, root.outputs)
+        is_streamed = bool(self._method) and is_streamed and reason == "no_answer"
         return "answer_streamed" if is_streamed else reason
 
     def _is_broken_off(self, answer: str) -> bool:
         # A stream that is broken off ends before its model does. A model that was itself given up,
         # say for a faster one, ends later as well: then the answer is the other's reply.
-        if self._is_llama_index or self._is_loose:
+        if self._method or self._is_loose:
             return False
         last, outputs = self._last_model(), self._root.outputs
         is_open = any(self._is_late(step) for step in self._models)
@@ -552,7 +583,8 @@ class TraceRun:
             retrievals += step.kind is Kind.RETRIEVER
             if retrievals and step.kind is Kind.LLM and step.asked:
                 asked.add(step.asked)
-                if self._shows(step) and len((step.reply or "").split()) >= _VERDICT_WORDS:
+                holds = any(self._holds_documents(message.text) for message in step.messages)
+                if holds and len((step.reply or "").split()) >= _VERDICT_WORDS:
                     shown.add(step.asked)
         return len(asked) > 1 and (not shown or (len(shown) > 1 and retrievals > 1))
 
@@ -570,54 +602,40 @@ def _keeps_turns(root: Step) -> bool:
     return isinstance(metadata, Mapping) and metadata.get("thread_id") is not None
 
 
-def _quotable(step: Step) -> str:
-    """What a model was shown that is not its own conversation."""
-    return "\n".join(text for m in step.messages if m.role != "assistant" for text in m.texts)
+def asked_last(messages: Sequence[Message]) -> str | None:
+    """The last message of the user's in a prompt."""
+    return next((m.text for m in reversed(messages) if m.role == "user" and m.text), None)
 
 
-def _shown_texts(step: Step, found: Collection[str]) -> set[str]:
-    prompt = _quotable(step)
-    return {text for text in found if text in prompt}
-
-
-def _log_of(
-    steps: Sequence[Step], questions: Collection[str], answer: str, *, is_partial: bool = False
-) -> RunLog:
+def _log_of(steps: Sequence[Step], partial: Collection[int] = ()) -> RunLog:
     """A run's steps as the events that a handler would have seen.
 
     Args:
         steps: The run's own first.
-        questions: What the user asked, and what was looked up. Applications that write their own
-            spans often note no more than that of a prompt, which then says nothing.
-        answer: What the run answered; a tool that only hands it on has found nothing.
-        is_partial: Whether to skip prompts of which not all was understood.
+        partial: The models whose prompts are skipped.
     """
-    root = steps[0]
     log = RunLog()
-    log.keeps_turns = _keeps_turns(root)
+    log.keeps_turns = _keeps_turns(steps[0])
     failed = set(_failures(steps))
-    last_model = max((s.index for s in steps if s.kind is Kind.LLM), default=-1)
+    answered: list[str] = []  # by engines inside it
     for step, parent, is_end in walk(steps):
         if is_end and parent is None:
             _run_ended(log, steps)
         elif is_end and parent is not None:
-            # Before a model's last reply it may have found what the model then repeats.
-            _ended(log, step, failed | {answer} if step.index > last_model else failed)
+            _ended(log, step, failed, answered)
+            answered += _engine_answers(step)
         else:
             log.began(step.index, None if parent is None else parent.index)
-            _began(
-                log,
-                step,
-                () if is_partial and step.is_partial else step.messages,
-                questions,
-                failed,
-            )
+            _began(log, step, () if step.index in partial else step.messages, failed)
     return log
 
 
 def _failures(steps: Sequence[Step]) -> Iterator[str]:
     """What was said for tools that failed or were not called: a prompt does not say so."""
     for step in steps:
+        if step.kind is Kind.TOOL and step.span.is_error:  # the model sees what it raised
+            raised = (event.attributes.get("exception.message") for event in step.span.events)
+            yield from (text for text in raised if isinstance(text, str))
         said = [step.outputs] if step.kind is Kind.TOOL else READER.messages(step.outputs) or ()
         for each in said:
             message = READER.message(each)
@@ -629,21 +647,20 @@ def _began(
     log: RunLog,
     step: Step,
     prompt: Sequence[Message],
-    questions: Collection[str],
     failed: Collection[str],
 ) -> None:
     if step.kind is Kind.RETRIEVER:
         log.retrieving(step.index, step.inputs if isinstance(step.inputs, str) else "")
     elif step.kind is Kind.LLM:
-        is_whole = step.span.scope.startswith(_INSTRUMENTATIONS)
-        is_told = is_whole or any(m.text.strip() not in questions for m in prompt)
         messages = [
             m._replace(role="system") if m.role == "tool" and m.text in failed else m
-            for m in (prompt if is_told else ())
+            for m in prompt
         ]
         log.asked(step.index, messages)
         for text in READER.context_texts(step.variables):
             log.said(step.index, text, "context")
+    elif chunks := llama_index.chunks_of(step.span, step.inputs):
+        log.answering(step.index, [Passage(text) for text in chunks])
     elif step.kind in {*RUNS, Kind.PROMPT} or step.index == 0:
         by_key = READER.by_key(step.inputs)
         contexts = READER.context(step.inputs)
@@ -654,7 +671,14 @@ def _began(
             log.said(step.index, text, "context")
 
 
-def _ended(log: RunLog, step: Step, no_evidence: Collection[str]) -> None:
+def _engine_answers(step: Step) -> list[str]:
+    """What an engine of LlamaIndex answered."""
+    is_engine = llama_index.method_of(step.span) in llama_index.ENGINES
+    found = READER.answer(step.outputs) if is_engine and step.kind is not Kind.LLM else None
+    return [found.text] if found is not None else []
+
+
+def _ended(log: RunLog, step: Step, no_evidence: Collection[str], answered: Sequence[str]) -> None:
     key: Hashable = step.index
     outputs = step.outputs
     if step.span.is_error:
@@ -662,7 +686,8 @@ def _ended(log: RunLog, step: Step, no_evidence: Collection[str]) -> None:
     elif step.kind is Kind.RETRIEVER:
         # What a span does not show, a tool around it may.
         if step.passages is not None:
-            log.retrieved(key, step.passages)
+            # LlamaIndex makes nodes of what engines had answered.
+            log.retrieved(key, without_answers(step.passages, answered))
     elif step.kind is Kind.RERANKER:
         if step.passages is not None:
             log.reranked(key, step.passages, step.given)

@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from ragaliq.capture.texts import Message
 from ragaliq.core.passages import Passage
+from ragaliq.traces import llama_index
 from ragaliq.traces.mapping import SpanRule, rule_for
 from ragaliq.traces.messages import (
     READER,
@@ -54,10 +55,9 @@ LANGCHAIN_SCOPES = (
     "opentelemetry.instrumentation.langchain",
     "opentelemetry.instrumentation.genai.langchain",
 )
-LLAMA_INDEX_SCOPE = "openinference.instrumentation.llama_index"
 FRAMEWORKS: dict[str, Literal["langchain", "llama_index"]] = {
     **dict.fromkeys(LANGCHAIN_SCOPES, "langchain"),
-    LLAMA_INDEX_SCOPE: "llama_index",
+    llama_index.SCOPE: "llama_index",
 }
 """Those that ragaliq attaches to, by who made a span."""
 OWN_SCOPE = "ragaliq"
@@ -399,14 +399,16 @@ def _set_reply(step: Step, outputs: Any) -> None:
 
 # What LangChain4j's instrumentation writes on an AI service's spans in place of their content.
 _NOTHING_SAID = ("Execution Started", "Execution Completed", "LLM REQUEST")
-_HISTORY_WRITERS = ("write_response_to_history", "awrite_response_to_history")
 
 
 def _openinference(span: TraceSpan, convention: Convention) -> Step:
     step = _step(span, convention, _side(span, "input"), _side(span, "output"))
     step.is_hidden = REDACTED in (span.text("input.value"), span.text("output.value"))
-    if span.scope == LLAMA_INDEX_SCOPE and span.name.endswith(_HISTORY_WRITERS):
-        step.kind = Kind.OTHER  # marked as a model's for the stream that they read
+    is_llama_index = span.scope == llama_index.SCOPE
+    if is_llama_index and step.kind is Kind.LLM and not llama_index.is_call(span):
+        step.kind = Kind.OTHER
+    elif is_llama_index and step.kind is Kind.TOOL:
+        step.outputs = llama_index.tool_message(step.outputs)
     elif step.kind is Kind.RETRIEVER:
         step.found = _openinference_documents(step, "retrieval.documents", step.outputs)
     elif step.kind is Kind.RERANKER:
@@ -419,8 +421,10 @@ def _openinference(span: TraceSpan, convention: Convention) -> Step:
         )
         prompts = [item.get("prompt.text") for item in _numbered(span, "llm.prompts")]
         prompt: Any = "\n".join(text for text in prompts if isinstance(text, str))
-        if isinstance(step.inputs, Mapping) and PROMPT_VARIABLES not in span.attributes:
-            prompt = prompt or step.inputs.get("prompt")  # of a completion in LlamaIndex
+        if is_llama_index:
+            prompt = prompt or llama_index.prompt_of(step.inputs)
+        variables = _Content(span.attributes.get(PROMPT_VARIABLES)).value
+        step.variables = variables if isinstance(variables, Mapping) else {}
         _set_model(step, asked or prompt or step.inputs, said)
         if step.reply is None:
             _set_reply(step, step.outputs)
@@ -435,7 +439,7 @@ def _side(span: TraceSpan, side: str) -> _Content:
     if held in _NOTHING_SAID or (held == "null" and span.scope in LANGCHAIN_SCOPES):
         return _Content(None)
     is_json = mime == "application/json"
-    if not mime and span.scope not in (*LANGCHAIN_SCOPES, LLAMA_INDEX_SCOPE):
+    if not mime and span.scope not in (*LANGCHAIN_SCOPES, llama_index.SCOPE):
         # Several instrumentations do not write the type.
         text = held if isinstance(held, str) else ""
         is_json = text[:1] in {"{", "["} and text.rstrip()[-1:] in {"}", "]"}

@@ -21,7 +21,8 @@ from sys import getsizeof
 from typing import Any, cast
 
 from ragaliq.errors import ConfigurationError, DatasetError, RowError
-from ragaliq.traces.conventions import KIND, LLAMA_INDEX_SCOPE
+from ragaliq.traces import llama_index
+from ragaliq.traces.conventions import KIND
 from ragaliq.traces.otlp import (
     BadSpanError,
     Parts,
@@ -441,7 +442,7 @@ def _row_scope(row: Mapping[str, Any], attributes: Mapping[str, object]) -> str:
     named = text_of(scope.get("name") if isinstance(scope, Mapping) else scope)
     # Phoenix keeps no scope. LlamaIndex's spans are known by their names, a class and a method.
     is_method = _METHOD.fullmatch(text_of(row.get("name"))) is not None and KIND in attributes
-    return named or (LLAMA_INDEX_SCOPE if is_method else "")
+    return named or (llama_index.SCOPE if is_method else "")
 
 
 def _is_table_of_spans(path: Path) -> bool:

@@ -171,7 +171,14 @@ def is_understood(asked: Any) -> bool:
     listed = READER.messages(asked)
     if listed is None:
         return not asked or isinstance(asked, str)
-    return all(READER.message(each) is not None and _has_known_parts(each) for each in listed)
+    return all(map(_is_message_understood, listed))
+
+
+def _is_message_understood(value: Any) -> bool:
+    message = READER.message(value)
+    # What a tool said is never nothing: it was of a form that the span does not show.
+    is_shown = message is not None and (message.role != "tool" or bool(message.text.strip()))
+    return is_shown and _has_known_parts(value)
 
 
 def _has_known_parts(message: Any) -> bool:

@@ -3,45 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from ragaliq.traces.conventions import LLAMA_INDEX_SCOPE, RUNS, Kind, Step, step_of
+from ragaliq.traces import llama_index
+from ragaliq.traces.conventions import RUNS, Kind, Step, step_of
 from ragaliq.traces.mapping import SpanRule
 from ragaliq.traces.span import SpanEvent, TraceSpan
 
 _SOURCES = {Kind.RETRIEVER, Kind.RERANKER, Kind.TOOL}
 _LOOSE = {*_SOURCES, Kind.LLM, Kind.PROMPT}
 
-# LlamaIndex's spans are one a method, named after it; these are of whole runs.
-ENGINES = frozenset({"query", "aquery", "chat", "achat", "stream_chat", "astream_chat"})
-WORKFLOW = "run"
-_EVALUATE = frozenset({"evaluate", "aevaluate", "evaluate_response", "aevaluate_response"})
 # What the classes of LangChain's own evaluators end in; their answers are grades.
 _GRADING = "EvalChain"
 
 
-def method_of(step: Step) -> str | None:
-    """The method of LlamaIndex's that a span is of; None for models, and for anybody else's."""
-    is_part = step.span.scope == LLAMA_INDEX_SCOPE and step.kind is not Kind.LLM
-    return step.span.name.rpartition(".")[2] if is_part else None
-
-
-def is_llama_index(step: Step) -> bool:
-    """Whether a span is LlamaIndex's own, whose steps say themselves what was searched."""
-    return step.span.scope == LLAMA_INDEX_SCOPE
-
-
 def is_plumbing(step: Step) -> bool:
     """Whether a span of LlamaIndex begins no run of its own, though those below it may."""
-    method = method_of(step)
-    return method is not None and method not in ENGINES and method != WORKFLOW
+    method = llama_index.method_of(step.span)
+    runs = {*llama_index.ENGINES, *llama_index.SYNTHESIZE, llama_index.WORKFLOW}
+    is_run = method in runs or llama_index.is_function(step.span)
+    return bool(method) and step.kind is not Kind.LLM and not is_run
+
+
+def _is_whole(step: Step, run: Sequence[Step]) -> bool:
+    """Whether a run needs no other search."""
+    method = llama_index.method_of(step.span)
+    is_engine = method in llama_index.ENGINES or method == llama_index.WORKFLOW
+    return is_engine or any(each.kind in _SOURCES for each in run)
 
 
 def _is_evaluation(step: Step) -> bool:
     """Whether a span with all below it is somebody's evaluation."""
     is_grading = step.kind is Kind.CHAIN and step.span.name.endswith(_GRADING)
-    return is_grading or step.kind is Kind.EVALUATOR or method_of(step) in _EVALUATE
+    method = llama_index.method_of(step.span)
+    return is_grading or step.kind is Kind.EVALUATOR or method in llama_index.EVALUATE
 
 
 def walk(steps: Sequence[Step]) -> Iterator[tuple[Step, Step | None, bool]]:
@@ -141,7 +137,7 @@ def forest_of(spans: Iterable[TraceSpan], mapping: Sequence[SpanRule] = ()) -> F
         if step.kind in RUNS and not is_plumbing(step):
             number = step.index
             run, strays = _in_order(step)
-            if any(each.kind in _SOURCES for each in run) or is_llama_index(step):
+            if _is_whole(step, run):
                 runs.append(run)
             else:
                 step.index = number  # until it has a place in a run, again
@@ -151,7 +147,7 @@ def forest_of(spans: Iterable[TraceSpan], mapping: Sequence[SpanRule] = ()) -> F
             place.loose.append(step)
             place.kinds.add(step.kind)
         else:
-            if step.kind is Kind.NONE:
+            if step.kind is Kind.NONE or is_plumbing(step):
                 place = _Place(step, place)
                 places.append(place)
             todo += [(child, place) for child in reversed(step.children)]
@@ -184,10 +180,11 @@ def _gathered(places: Sequence[_Place]) -> list[list[Step]]:
         if inside and (kinds & (_SOURCES | {Kind.LLM})):
             inside = sorted(inside, key=_number)
             if place.step is not None:
-                span = place.step.span
+                top = replace(place.step, children=inside)
             else:  # missing: the first there, for as long as they took
                 span = inside[0].span._replace(end_ns=max(step.span.end_ns for step in inside))
-            groups.append(_in_order(Step(span=span, kind=Kind.NONE, children=inside))[0])
+                top = Step(span=span, kind=Kind.NONE, children=inside)
+            groups.append(_in_order(top)[0])
     return groups[::-1]
 
 
@@ -234,4 +231,4 @@ def _is_stray(step: Step, top: Step) -> bool:
     span, run = step.span, top.span
     is_over = 0 < run.end_ns < span.start_ns and top.outputs is not None
     # Elsewhere clocks may differ, and LlamaIndex's answers are written after its span has ended.
-    return is_over and span.resource == run.resource and run.scope != LLAMA_INDEX_SCOPE
+    return is_over and span.resource == run.resource and run.scope != llama_index.SCOPE

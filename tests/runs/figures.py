@@ -2,13 +2,14 @@
 
 Precision and recall of the evidence, right questions and answers, inventions scored supported, in
 total and by shape; then every application that is wrong, and why. `--door spans` reads the spans of
-OpenInference's instrumentation in the handler's place; `--door recordings` replays the events that
-`--record` wrote.
+OpenInference's instrumentation in the handler's place, and counts apart the runs of which no trace
+holds all texts; `--door recordings` replays the events that `--record` wrote.
 """
 
 import argparse
 import logging
 import sys
+from collections import Counter
 
 from harness import FRAMEWORKS, applications, compare, observe
 from recordings import record, recordings, replay
@@ -48,6 +49,11 @@ class Figures:
         return f"{name:32} {len(self._all):4}  {'  '.join(shown)}"
 
 
+def shown(comparisons):
+    """Those whose texts one trace holds; of the others there must be no case."""
+    return [each for each in comparisons if not each.lacking]
+
+
 def compare_all(framework, name="", door="handler"):
     """Run the applications of a framework, those whose name or shape has `name` in it."""
     chosen = [
@@ -64,18 +70,32 @@ def compare_all(framework, name="", door="handler"):
 
 
 def report(framework, comparisons, is_quiet):
+    hidden = [each for each in comparisons if each.lacking]
+    comparisons = shown(comparisons)
     shapes = {each.app.shape: [] for each in comparisons}
     for each in comparisons:
         shapes[each.app.shape].append(each)
     print(Figures(comparisons).line(framework))
     for shape, group in shapes.items():
         print(Figures(group).line(f"  {shape}"))
+    if hidden:
+        report_hidden(hidden, is_quiet)
     for each in comparisons:
         if each.faults and not is_quiet:
             print(f"\n{each.app.name} ({each.app.shape})")
             print("\n".join(f"  {fault:.300}" for fault in each.faults[:SHOWN]))
             if len(each.faults) > SHOWN:
                 print(f"  and {len(each.faults) - SHOWN} more")
+
+
+def report_hidden(hidden, is_quiet):
+    """Print what became of runs of which the spans lack a text: there must be no case."""
+    reasons = Counter(reason for each in hidden for reason in each.reasons or ["a case"])
+    said = ", ".join(f"{reason} {count}" for reason, count in reasons.most_common())
+    print(f"  texts that the spans lack       {len(hidden):4}  {said}")
+    for each in hidden if not is_quiet else ():
+        print(f"    {', '.join(each.reasons) or 'a case'}: {each.app.name} ({each.app.shape})")
+        print(f"      lacks {each.lacking!r:.200}")
 
 
 def main():

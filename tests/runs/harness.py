@@ -7,10 +7,12 @@ its truth, which a person decided by reading what the model is shown.
 import asyncio
 import importlib.util
 import inspect
+import json
 import re
 import sys
 import warnings
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -71,10 +73,22 @@ class Case(NamedTuple):
 
 
 class Observed(NamedTuple):
-    """What the package made of an application's runs: the cases, and why others gave none."""
+    """What the package made of an application's runs: the cases, and why others gave none.
+
+    Attributes:
+        traces: What each trace's spans hold, where spans were read.
+    """
 
     cases: list[Case]
     reasons: dict[str, int]
+    traces: "tuple[Trace, ...] | None" = None
+
+
+class Trace(NamedTuple):
+    """All texts of a trace's spans, and whether one of them is of a search or a tool."""
+
+    texts: str
+    has_search: bool
 
 
 class Comparison(NamedTuple):
@@ -84,6 +98,8 @@ class Comparison(NamedTuple):
         texts: How many texts are evidence in truth, and how many of them were found.
         parts: How many chunks and prompt parts the case has, and how many of them are right.
         faults: What is wrong, in words.
+        reasons: Why there is no case, where there is none.
+        lacking: Texts of the truth that no trace has whole; empty where the spans were not read.
     """
 
     app: App
@@ -93,6 +109,8 @@ class Comparison(NamedTuple):
     answer: bool
     invented: tuple[int, int]
     faults: list[str]
+    reasons: tuple[str, ...] = ()
+    lacking: tuple[str, ...] = ()
 
 
 def app(name, **truth):
@@ -151,7 +169,8 @@ def contains(text, part):
 
 def observe(application, door="handler"):
     """Run an application under the handler of its framework, or where its spans are read."""
-    results, follow = [], _spans if door == "spans" else _FOLLOWED[application.framework]
+    results, spans = [], []
+    follow = partial(_spans, spans) if door == "spans" else _FOLLOWED[application.framework]
     monitor = Monitor(judge=ScriptedJudge(), on_result=results.append)
     try:
         with warnings.catch_warnings(), follow(monitor, application) as given:
@@ -164,19 +183,25 @@ def observe(application, door="handler"):
     ended = sorted(results, key=lambda result: result.run.ended_at)
     reasons = {k: v for k, v in stats.outcomes.items() if k == "not_rag"} | stats.incomplete
     return Observed(
-        [case_of(result.case) for result in ended], {k: v for k, v in reasons.items() if v}
+        [case_of(result.case) for result in ended],
+        {k: v for k, v in reasons.items() if v},
+        _traces(spans) if door == "spans" else None,
     )
 
 
 @contextmanager
-def _spans(monitor, application):
+def _spans(ended, monitor, application):
     from openinference.instrumentation.langchain import LangChainInstrumentor
     from openinference.instrumentation.llama_index import LlamaIndexInstrumentor
     from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
     from opentelemetry.trace import SpanKind
 
     provider, processor = TracerProvider(), RagaliqSpanProcessor(monitor)
     provider.add_span_processor(processor)
+    exporter = InMemorySpanExporter()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
     is_langchain = application.framework == "langchain"
     instrumentor = LangChainInstrumentor() if is_langchain else LlamaIndexInstrumentor()
     instrumentor.instrument(tracer_provider=provider, skip_dep_check=True)
@@ -190,8 +215,37 @@ def _spans(monitor, application):
     finally:
         instrumentor.uninstrument()
         processor.force_flush()
+        ended += exporter.get_finished_spans()
         provider.shutdown()
     assert processor.errors == 0, f"{application.name}: a span could not be handled"
+
+
+def _traces(spans):
+    """What the spans of each trace hold, without the JSON around it."""
+    texts, searching = {}, set()
+    for span in spans:
+        trace = span.context.trace_id
+        held = [span.attributes, *(event.attributes for event in span.events)]
+        values = [value for attributes in held for value in attributes.values()]
+        texts.setdefault(trace, []).extend(map(_plain, values))
+        if span.attributes.get("openinference.span.kind") in {"RETRIEVER", "TOOL", "RERANKER"}:
+            searching.add(trace)
+    return tuple(Trace("\n".join(held), trace in searching) for trace, held in texts.items())
+
+
+def _plain(value):
+    """A value's texts, JSON in them decoded; what Python writes of an object stays as it is."""
+    if isinstance(value, str):
+        try:
+            held = json.loads(value)
+        except ValueError:
+            return value.replace("\\n", "\n")
+        return _plain(held) if isinstance(held, dict | list) else value
+    if isinstance(value, dict):
+        return "\n".join(map(_plain, value.values()))
+    if isinstance(value, list | tuple):
+        return "\n".join(map(_plain, value))
+    return str(value)
 
 
 def call(run, *given):
@@ -255,6 +309,39 @@ def case_of(case):
 
 def compare(application, observed):
     """Compare the case of an application with its truth."""
+    compared = _compared(application, observed)
+    return compared._replace(
+        reasons=() if observed.cases else tuple(observed.reasons),
+        lacking=_lacking(application, observed) if compared.faults else (),
+    )
+
+
+def _lacking(application, observed):
+    """What of the truth is not in the trace that has most of it.
+
+    Where no case was made: a search, too. A model's call with texts in its prompt is not known to
+    answer from them, and rightly counted `not_rag`.
+    """
+    answer = application.answer
+    if observed.traces is None or answer is None:
+        return ()
+    truths = [
+        application.question,
+        *(answer if isinstance(answer, tuple) else (answer,)),
+        *application.chunks,
+        *application.prompt,
+    ]
+    lacking = [
+        (
+            *(text for text in truths if not contains(trace.texts, text)),
+            *(() if trace.has_search or observed.cases else ("a search",)),
+        )
+        for trace in observed.traces
+    ]
+    return min(lacking, key=len, default=tuple(truths))
+
+
+def _compared(application, observed):
     if application.answer is None or (application.status and not observed.cases):
         return _without_case(application, observed)
     faults = []

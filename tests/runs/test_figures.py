@@ -1,7 +1,7 @@
 """Captured cases of real applications agree with the truth, as far as they did before."""
 
 import pytest
-from figures import Figures, compare_all
+from figures import Figures, compare_all, shown
 from harness import FRAMEWORKS
 
 # The least of each figure; of inventions scored as supported, the most. Raise them, never lower.
@@ -14,10 +14,10 @@ THRESHOLDS = {
         "invented": 0,
     },
     ("langchain", "spans"): {
-        "recall": 0.88,
-        "precision": 0.98,
-        "question": 0.95,
-        "answer": 0.94,
+        "recall": 0.90,
+        "precision": 0.99,
+        "question": 0.97,
+        "answer": 0.96,
         "invented": 0,
     },
     ("llama_index", "handler"): {
@@ -29,11 +29,11 @@ THRESHOLDS = {
     },
     # Where an engine streams, its spans may end before or after the answer is read.
     ("llama_index", "spans"): {
-        "recall": 0.81,
-        "precision": 0.95,
-        "question": 0.83,
-        "answer": 0.85,
-        "invented": 2,
+        "recall": 0.965,
+        "precision": 0.985,
+        "question": 0.965,
+        "answer": 0.97,
+        "invented": 0,
     },
 }
 
@@ -51,7 +51,7 @@ def test_what_is_found_in_recorded_runs_is_no_worse(framework):
 
 
 def assert_reached(framework, door, least):
-    figures = Figures(compare_all(framework, door=door)).values
+    figures = Figures(shown(compare_all(framework, door=door))).values
     thresholds = dict(least)
     assert figures.pop("invented") <= thresholds.pop("invented")
     assert {key: figures[key] for key in thresholds if figures[key] < thresholds[key]} == {}

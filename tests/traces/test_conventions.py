@@ -423,12 +423,28 @@ def test_a_tool_that_the_sdk_called_inside_a_model_s_call_was_shown_to_the_model
     assert triple(only([request(), called, tool])) == (QUESTION, TEXTS[:1], REPLY)
 
 
-def test_a_reply_that_one_later_prompt_checks_is_not_told_from_it():
-    check = f"Question: {QUESTION}\nAnswer: {REPLY}"
-    guard = chat(f"Is it safe? {' '.join(TEXTS)}", check, "It is safe and polite.", at=(50, 60))
-    assert reason([request(), search(), chat(), guard]) == "ambiguous"
+def then(said):
+    """A model that is shown question, answer and documents, and says something."""
+    asked = f"Question: {QUESTION}\nAnswer: {REPLY}"
+    return chat(f"Is it right? {' '.join(TEXTS)}", asked, said, at=(50, 60))
+
+
+def test_a_check_says_nothing_of_the_documents_nor_of_the_answer_and_is_none():
+    spans = [request(), search(), chat(), then("It is safe and polite.")]
+    assert triple(only(spans)) == (QUESTION, TEXTS, REPLY)
+
+
+def test_a_revision_is_not_told_from_a_check_that_quotes_unless_the_run_shows_its_answer():
+    quoted = then(f"It does say that {TEXTS[0]}")
+    assert reason([request(), search(), chat(), quoted]) == "ambiguous"
     answered = run(gen_ai__operation__name="plan", gen_ai__output__messages=SAID_IN_A_LIST)
-    assert triple(only([answered, search(), chat(), guard])) == (QUESTION, TEXTS, REPLY)
+    assert triple(only([answered, search(), chat(), quoted])) == (QUESTION, TEXTS, REPLY)
+
+
+def test_a_reply_that_rewords_the_answer_is_the_answer():
+    better = f"Hello! {REPLY}"
+    polished = chat("Make it kind.", REPLY, better, at=(50, 60))
+    assert triple(only([request(), search(), chat(), polished])) == (QUESTION, TEXTS, better)
 
 
 def test_what_a_partial_prompt_does_not_show_may_have_been_shown():

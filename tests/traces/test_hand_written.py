@@ -24,7 +24,7 @@ from hand_written import (
 )
 
 from ragaliq.traces import AttributeNames, SpanEvent, cases_of_trace
-from ragaliq.traces.conventions import LLAMA_INDEX_SCOPE
+from ragaliq.traces.llama_index import SCOPE as LLAMA_INDEX_SCOPE
 
 WEEK = "Within a week."
 IN_JSON = {"output.mime_type": "application/json"}
