@@ -1,7 +1,7 @@
 """The laboratory: labels, measured and calibrated judges, quality as reviewers would see it.
 
 An annex: the main house reaches its commands by entry points and imports none of it. Figures of
-judges stand on scipy and scikit-learn: `pip install 'ragaliq[lab]'`.
+judges need scipy and scikit-learn: `pip install 'ragaliq[lab]'`.
 """
 
 from ragaliq.lab.alarm import QualityAlarm, QualityChange

@@ -1,4 +1,4 @@
-"""How good a judge is: agreement on categories, and ranking by its scores."""
+"""Quality of a judge: agreement on categories, and ranking by its scores."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ragaliq.errors import DatasetError
 from ragaliq.lab.resampling import resampled_estimate
 from ragaliq.statistics import Estimate
 
-# Intervals ask for each figure hundreds of times: a call of scikit-learn's takes milliseconds, and
-# these definitions microseconds. The tests compare the two.
+# Resampling computes each figure hundreds of times: a call of scikit-learn takes milliseconds,
+# these functions microseconds. The tests compare the two.
 
 
 def balanced_accuracy(truth: Sequence[Hashable], predicted: Sequence[Hashable]) -> float:
@@ -32,7 +32,7 @@ def macro_f1(truth: Sequence[Hashable], predicted: Sequence[Hashable]) -> float:
 def kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float | None:
     """Cohen's kappa: agreement beyond what the two margins give by chance.
 
-    None where both always name the same single category: chance alone explains everything.
+    None if both always name the same single category: chance alone explains the agreement.
     """
     n, one, other = len(first), Counter(first), Counter(second)
     agreed = sum(a == b for a, b in zip(first, second, strict=True)) / n
@@ -117,12 +117,12 @@ def auroc_estimate(scores: Sequence[float], labels: Sequence[float], *, seed: in
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RiskPoint:
-    """What happens when a judge decides only what it is surest of.
+    """Coverage and risk of a judge that decides only its surest items.
 
     Attributes:
-        threshold: The least confidence that is decided.
-        coverage: Share of the items decided.
-        risk: Share of errors among those.
+        threshold: Least confidence of a decided item.
+        coverage: Share of decided items.
+        risk: Share of errors among the decided items.
     """
 
     threshold: float

@@ -1,4 +1,4 @@
-"""Alarms about scores that moved: always valid, never about a judge that was replaced."""
+"""Alarms about scores that moved: valid at every moment, and never for a replaced judge."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ class QualityChange:
 
 
 class Watch:
-    """One metric in one pipeline: a reference, and the scores since then against it.
+    """Compares the scores of one metric in one pipeline with a reference.
 
-    The reference is the release before (`service.version`) where that has 100 scores, else the
-    first scores. A change of the judge's fingerprint begins a new reference: it is not a change of
-    the application. After an alarm the reference is made of the scores that follow.
+    The reference is the previous release (`service.version`) if it has 100 scores, else the first
+    scores. A new fingerprint of the judge starts a new reference, since the application did not
+    change. After an alarm the following scores become the reference.
 
     Args:
         pipeline: The application's name for the chain.
@@ -108,7 +108,7 @@ class Watch:
         self._day = 0.0
 
     def add(self, score: StoredScore) -> QualityChange | None:
-        """Take in a score; returns the change that it shows, if it does."""
+        """Add a score; return the change that it reveals, if any."""
         if not score.weight:
             return None
         if score.fingerprint != self.fingerprint:
@@ -147,7 +147,7 @@ class Watch:
         return self.change
 
     def _compare(self, reference: str) -> None:
-        """Begin to compare with what was summed up."""
+        """Start comparing with the collected scores."""
         self._reference, self._day, self.change = reference, 0.0, None
         self._test = ShiftTest(
             self._sums,
@@ -159,7 +159,7 @@ class Watch:
 
 
 class Webhook:
-    """Posts changes to an address; one that cannot be reached is logged, without the address.
+    """Posts changes to an address; a failure is logged, without the address.
 
     Args:
         address: Where to; it may hold a key.
@@ -169,7 +169,7 @@ class Webhook:
         self._address = address
 
     async def __call__(self, change: QualityChange) -> None:
-        """Post a change, and try again twice."""
+        """Post a change, with two retries."""
         shift = change.shift
         body = {
             "text": change.text,
@@ -209,7 +209,7 @@ def _client() -> httpx2.AsyncClient:
 
 
 class QualityAlarm:
-    """A sink that tells when a metric of a pipeline has moved, with an interval.
+    """Sink that reports when a metric of a pipeline has moved, with an interval.
 
     Emits the log event `ragaliq.quality.changed` and keeps the gauge of that name: the difference
     while a change is fresh, else 0. Give it to a `Monitor` or `evaluate` with `sinks=`, one for
@@ -239,7 +239,7 @@ class QualityAlarm:
         telemetry: TelemetryOptions | None = None,
     ) -> None:
         require_positive("QualityAlarm", reference=reference)
-        # Refused here and not at the first full reference.
+        # Refuse wrong settings here and not at the first full reference.
         sums = WeightedSums()
         sums.add(1.0, 1.0)
         ShiftTest(sums, alpha=alpha, tolerance=tolerance)
@@ -255,7 +255,7 @@ class QualityAlarm:
         self._watches: dict[tuple[str, str], Watch] = {}
 
     async def write(self, records: Sequence[EvaluationRecord]) -> None:
-        """Take in records, in the order of time."""
+        """Add records, in the order of time."""
         for record in records:
             for score in scores_of(record):
                 if (change := self._add(score)) is not None and self._on_alarm is not None:
@@ -267,7 +267,7 @@ class QualityAlarm:
                         logger.warning("on_alarm raised %s", type(error).__name__)
 
     async def aclose(self) -> None:
-        """Nothing is open."""
+        """Do nothing: there is no connection."""
 
     def _add(self, score: StoredScore) -> QualityChange | None:
         key = score.pipeline, score.metric
@@ -287,7 +287,7 @@ def emit_change(
     *,
     of: QualityOf,
 ) -> None:
-    """Set the gauge by the change that is fresh, and emit the event of one that is new."""
+    """Set the gauge to the recent change, and emit the event of a new one."""
     emitter.difference(of, fresh.shift.difference.value if fresh else 0.0)
     if new is not None:
         emitter.changed(of, new.shift, time=new.time, reference=new.reference, release=new.release)

@@ -1,6 +1,6 @@
-"""How good a judge is on labelled claims, each figure with its interval; which of two is better.
+"""Figures of a judge on labelled claims, with intervals; comparison of two judges.
 
-The documentation page "Measure a judge" says what the figures are and where they come from.
+The documentation page "Measure a judge" explains the figures and their sources.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ _CURVE_POINTS = 50
 
 
 class JudgeFigures(BaseModel):
-    """The figures of one group of claims, or of all.
+    """Figures of one group of claims, or of all.
 
     A figure is None where the claims do not define it: a ranking needs both kinds of label.
 
     Attributes:
-        claims: How many were asked about.
-        scored: How many the judge decided; all figures are about these.
-        supported: Those of them that people call supported.
-        failures: How often the judge failed, by status; such claims are in no figure.
-        classes: 3 where labels and verdicts have three classes, else 2.
-        auroc: How well the judge's support ranks.
+        claims: Number of claims.
+        scored: Number that the judge decided; all figures are about these.
+        supported: Number of those that people call supported.
+        failures: Failures of the judge by status; these claims are in no figure.
+        classes: 3 if labels and verdicts have three classes, else 2.
+        auroc: AUROC of the judge's support.
         balanced_accuracy: Mean share met of supported and of unsupported claims.
         macro_f1: Mean F1 of the classes.
         kappa: Agreement with the labels beyond chance.
@@ -58,9 +58,9 @@ class JudgeFigures(BaseModel):
         confusion: Counts of `label/verdict`.
         reliability: The bins behind `ece`.
         risk_coverage: Share of errors when only the surest claims are decided.
-        median_seconds: What a claim took, with its interval.
-        slowest_seconds: What 19 of 20 claims stayed below.
-        usage: What all claims cost together, failed ones included.
+        median_seconds: Median seconds of a claim, with its interval.
+        slowest_seconds: 95th percentile of the seconds of a claim.
+        usage: Usage of all claims together, failed ones included.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -87,8 +87,8 @@ def judge_figures(judged: Rows, *, seed: int = 0) -> JudgeFigures:
     """Compute all figures.
 
     Intervals are percentile bootstraps over contexts: whole contexts are drawn, since claims over
-    one are not independent. Where no resample differs from another, Wilson's interval with the
-    rarer kind of label as number of cases is taken. `seed` is that of the resampling.
+    one are not independent. If all resamples are equal, Wilson's interval is used, with the count
+    of the rarer label as number of cases. `seed` is that of the resampling.
     """
     rows = [row for row in judged if row.failure is None]
     three_way = {row.label for row in rows} == {"SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO"}

@@ -54,16 +54,15 @@ def fit_calibration(
     the lower Brier score wins. The figures are those of the held-out parts.
 
     Args:
-        judge: Who gave the confidences.
+        judge: The judge that gave the confidences.
         support: `raw_support` of the judge's verdict on each claim.
         labels: Whether people call it supported.
-        clusters: What must not be torn apart, one a claim, such as the context it was checked
-            against.
-        precision: Count a claim as supported only where at least this share of such claims is;
-            by default from a probability of 0.5 on.
-        min_support: Instead: the probability from which on a claim counts as supported, 0 to 1, or
-            `balanced` for the one of the best balanced accuracy.
-        seed: Of the parts.
+        clusters: Cluster of each claim, such as its context, which stays in one part.
+        precision: Least share of truly supported claims among those that count as supported; by
+            default a probability of 0.5 counts.
+        min_support: Instead: the least probability of a claim that counts as supported, 0 to 1, or
+            `balanced` for the one with the best balanced accuracy.
+        seed: Seed of the parts.
 
     Raises:
         DatasetError: There are too few labels, or the judge's confidence does not tell supported

@@ -1,4 +1,4 @@
-"""Confidences against labels: how far they are probabilities, and curves that make them so."""
+"""Calibration curves: how well confidences match labels, and corrections."""
 
 from __future__ import annotations
 

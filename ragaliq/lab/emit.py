@@ -1,4 +1,4 @@
-"""What is emitted about the quality of a pipeline as a whole, in place of single answers."""
+"""Telemetry about the quality of a whole pipeline, instead of single answers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ragaliq.telemetry.emit import Emitter, TelemetryOptions
 
 
 class QualityOf(NamedTuple):
-    """What a figure is about."""
+    """Subject of a figure: pipeline, metric and judge."""
 
     pipeline: str
     metric: str
@@ -24,7 +24,7 @@ class QualityOf(NamedTuple):
 
     @property
     def attributes(self) -> dict[str, str]:
-        """As attributes of metrics and events."""
+        """Attributes for metrics and events."""
         return {
             names.PIPELINE_NAME: self.pipeline,
             names.EVALUATION_NAME: self.metric,
@@ -52,7 +52,7 @@ class QualityEmitter:
             self._emitter.metrics.record(name, value, about)
 
     def difference(self, of: QualityOf, value: float) -> None:
-        """Record by how much a metric has moved; 0 where it has not."""
+        """Record the size of a metric's move; 0 if it has not moved."""
         direction = str(of.higher_is_better).lower()  # metrics' attributes are texts
         about = {**of.attributes, names.HIGHER_IS_BETTER: direction}
         self._emitter.metrics.record(names.METRIC_QUALITY_CHANGED, value, about)

@@ -1,4 +1,4 @@
-"""Have a judge decide labelled claims, and keep what was paid for in a journal."""
+"""Let a judge decide labelled claims, and keep paid decisions in a journal."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from ragaliq.telemetry.emit import TelemetryOptions
 
 
 class JudgedClaim(BaseModel):
-    """What a judge made of a labelled claim; holds no text.
+    """Decision of a judge on a labelled claim; holds no text.
 
     Attributes:
         id: Of the labelled claim.
@@ -37,12 +37,12 @@ class JudgedClaim(BaseModel):
         is_supported: The label.
         label: The label as one of three verdicts, where it says that much.
         verdict: The judge's; None when it failed.
-        support: How far the judge's confidence speaks for the claim, 0 to 1; None when it failed.
+        support: Confidence of the judge that the claim is supported, 0 to 1; None when it failed.
         failure: `judge_refused`, `judge_timeout` or `judge_error`; None otherwise.
         error_type: The class of that error.
         error: Its message, which names the cause and the next step.
-        seconds: What the decision took.
-        usage: What it cost.
+        seconds: Seconds of the decision.
+        usage: Usage of the decision.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
@@ -62,7 +62,7 @@ class JudgedClaim(BaseModel):
 
     @property
     def is_right(self) -> bool:
-        """Whether the judge calls supported what is, and nothing else; False when it failed."""
+        """True if the judge's verdict agrees with the label; False when it failed."""
         return self.verdict is not None and (self.verdict == "SUPPORTED") == self.is_supported
 
 
@@ -70,13 +70,13 @@ class JudgedClaim(BaseModel):
 
 
 class _OneClaim(Evaluator):
-    """Has the answer of a case decided as one claim."""
+    """Lets the judge decide the answer of a case as one claim."""
 
     name = "claim"
 
     async def measure(self, test_case: RAGTestCase, judge: LLMJudge) -> EvaluationResult:
-        # One claim a call and no second look: what is measured is the judge, as its calibration is
-        # applied, and not what an evaluator makes of a quote that cannot be found.
+        # One claim a call and no second question: this measures the judge with its calibration, not
+        # a metric's handling of quotes that cannot be found.
         verifier = Verifier(
             judge, EvidenceSource(test_case.context_texts), policy=self.policy, batched=False
         )
@@ -99,7 +99,7 @@ async def judge_claims(
     deadline: float = 120.0,
     cap: CostCap | None = None,
 ) -> AsyncGenerator[JudgedClaim, None]:
-    """Ask about the claims, one at a time, and yield each as soon as it is decided.
+    """Ask about the claims, one per call, and yield each as soon as it is decided.
 
     A context that is too long for the judge is judged in parts, as in an evaluation. A failure is
     yielded as one, and is no verdict.
@@ -166,7 +166,7 @@ _VERSION = 1
 
 
 def journal_settings(data: Path, judge: LLMJudge) -> dict[str, str | None]:
-    """What decisions depend on: the data, the judge, its parameters and its calibration."""
+    """Everything that decisions depend on: the data, the judge, its parameters and calibration."""
     with data.open("rb") as file:
         digest = file_digest(file, partial(blake2b, digest_size=16))
     return {
@@ -179,15 +179,14 @@ def journal_settings(data: Path, judge: LLMJudge) -> dict[str, str | None]:
 
 
 class Journal:
-    """A file of decisions that is continued, made when it is not there; a context manager.
+    """File of decisions, created or continued; a context manager.
 
     Attributes:
-        judged: What it holds, by id. A claim on which the judge failed is not in it: it is asked
-            again.
-        usage: What everything in it cost, failures included.
+        judged: Decisions by claim id, without failures, which are asked again.
+        usage: Usage of everything in the file, failures included.
 
     Raises:
-        DatasetError: The file is no journal, is about other data or another judge, or cannot be
+        DatasetError: The file is not a journal, is about other data or another judge, or cannot be
             written.
     """
 
@@ -215,7 +214,7 @@ class Journal:
         self._file.close()
 
     def append(self, judged: JudgedClaim) -> None:
-        """Add a decision; the end of the process does not lose it."""
+        """Add a decision; once this returns, a crash does not lose it."""
         with file_errors(self.path):
             self._file.write(judged.model_dump_json().encode() + b"\n")
 

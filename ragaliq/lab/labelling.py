@@ -1,4 +1,4 @@
-"""Claims of evaluated answers for people to label, and the file their labels go to."""
+"""Claims of evaluated answers for people to label, and the file of their labels."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ class UnlabelledClaim:
 
 
 def claims_to_label(results: str | Path) -> list[UnlabelledClaim]:
-    """The claims of a results file, in an order that has nothing to do with what they say.
+    """Claims of a results file, in an order that is independent of their content.
 
-    So the first hundred are a random sample, and the same for two people.
+    So the first hundred are a random sample, the same one for two people.
 
     Raises:
         DatasetError: The file cannot be read, or holds no texts or no claims.
@@ -121,10 +121,10 @@ def claims_of_batch(batch: LabelingBatch) -> list[UnlabelledClaim]:
 
 
 class LabelFile:
-    """Labels as they are given, in the form that `bench` and `calibrate` read.
+    """File of labels, in the format that `bench` and `calibrate` read.
 
-    A last line that a sudden end cut short is dropped, and one without a line break, as editors
-    leave it, gets one: a label added to it would make both unreadable.
+    A last line that a crash cut short is dropped; one without a line break, as editors leave it,
+    gets one, since a label added to it would make both unreadable.
 
     Args:
         path: The file, continued when it is there; made when the first label is added.
@@ -153,7 +153,7 @@ class LabelFile:
                         file.write(b"\n")
 
     def _read(self, whole: bytes) -> bool:
-        """Take in the labels; whether all lines but the last one, cut short, hold one."""
+        """Read the labels; True if all lines but the last one, cut short, hold one."""
         try:
             for claim in read_labelled_claims(self.path, file_format="jsonl"):
                 self.done.add(claim.id)
@@ -165,7 +165,7 @@ class LabelFile:
         return False
 
     def append(self, claim: UnlabelledClaim, verdict: Verdict) -> None:
-        """Add a label; the end of the process does not lose it."""
+        """Add a label; once this returns, a crash does not lose it."""
         row: dict[str, Any] = {
             "id": claim.id,
             "claim": claim.claim,
@@ -185,7 +185,7 @@ class LabelFile:
         self._added.append((claim.id, len(line)))
 
     def undo(self) -> str | None:
-        """Take back the last label that was added here; returns its claim's id, if there is one."""
+        """Remove the last label that was added here; return its claim's id, if there is one."""
         if not self._added:
             return None
         claim_id, length = self._added.pop()
@@ -197,7 +197,7 @@ class LabelFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelAgreement:
-    """How far two people agree.
+    """Agreement of two people.
 
     Attributes:
         shared: Claims that both labelled.

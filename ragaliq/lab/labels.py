@@ -1,12 +1,12 @@
-"""Which answers people label, with what chance, and what their labels say.
+"""Sampling of answers for labelling, and the labels read back.
 
-Every answer has a place in line: a number from its run id, uniform in (0, 1], over its size, which
-is larger where the judge is unsure. People label from the front of the line and may stop anywhere:
-the answers before a place `t` are a sample in which each had the chance `min(1, size * t)`, which
-is priority sampling (Duffield, Lund & Thorup 2007, "Priority sampling for estimation of arbitrary
-subset sums", Journal of the ACM 54(6)). Sizes that follow the judge's doubt make the estimate
-narrow (Zrnic & Candes 2024, "Active statistical inference", arXiv 2403.03208); a least size keeps
-every chance above 0 and the weights within a factor of five.
+Every answer has a place in the queue: a number from its run id, uniform in (0, 1], divided by its
+size, which is larger if the judge is unsure. People label from the front and may stop anywhere: the
+answers before a place `t` are a sample with the chances `min(1, size * t)`, which is priority
+sampling (Duffield, Lund & Thorup 2007, "Priority sampling for estimation of arbitrary subset sums",
+Journal of the ACM 54(6)). Sizes that follow the judge's doubt make the interval narrow (Zrnic &
+Candes 2024, "Active statistical inference", arXiv 2403.03208); a least size keeps every chance
+above 0 and the weights within a factor of five.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 
 class SamplingFrame(BaseModel):
-    """The answers that a session of labelling drew from; times are Unix seconds, both included."""
+    """Answers that a labelling session drew from; times are Unix seconds, both included."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -51,7 +51,7 @@ class SamplingFrame(BaseModel):
     pipeline: str | None = None
 
     def holds(self, pipeline: str, time: float) -> bool:
-        """Whether an answer of this pipeline, evaluated then, could have been drawn."""
+        """True if an answer of this pipeline and time could have been drawn."""
         return (
             (self.since is None or time >= self.since)
             and time <= self.until
@@ -60,17 +60,17 @@ class SamplingFrame(BaseModel):
 
 
 class Draw(BaseModel):
-    """How an answer came to be labelled; kept with each of its labels.
+    """Draw of an answer for labelling; kept with each of its labels.
 
     Attributes:
         run_id: The run that gave the answer.
         pipeline: Its pipeline.
         time: Unix time of its evaluation.
         claim: The number of the claim in the answer, from 0.
-        claims: How many claims the answer has.
-        size: What its chance is in proportion to, in [0.2, 1].
-        place: Its place in line.
-        frame: What it was drawn from.
+        claims: Number of claims in the answer.
+        size: Its size, to which its chance is proportional, in [0.2, 1].
+        place: Its place in the queue.
+        frame: The sampling frame.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
@@ -87,13 +87,13 @@ class Draw(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectedAnswer:
-    """An answer to be labelled.
+    """An answer that was selected for labelling.
 
     Attributes:
         record: Its latest evaluation, with texts.
         claims: Its claims.
-        size: What its chance is in proportion to.
-        place: Its place in line.
+        size: Its size, to which its chance is proportional.
+        place: Its place in the queue.
     """
 
     record: EvaluationRecord
@@ -102,7 +102,7 @@ class SelectedAnswer:
     place: float
 
     def anchors(self, results: Mapping[str, EvaluationResult] | None = None) -> Iterator[Anchor]:
-        """What a judge said, of several on the same answer; by default the one of the record."""
+        """Scores of a judge, for comparison with other judges; by default those of the record."""
         for metric, result in (self.record.results if results is None else results).items():
             if metric in LABELLED_METRICS and result.is_measured and result.score is not None:
                 yield Anchor(
@@ -119,13 +119,13 @@ class SelectedAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelingBatch:
-    """The next answers in line.
+    """Next answers to label.
 
     Attributes:
-        answers: In the order of their places.
-        frame: What they were drawn from.
-        population: How many answers that were.
-        without_text: Answers that cannot be labelled, since no texts are stored.
+        answers: The answers in the order of their places.
+        frame: The sampling frame.
+        population: Number of answers in the frame.
+        without_text: Number of answers that cannot be labelled, since no texts are stored.
     """
 
     answers: Sequence[SelectedAnswer]
@@ -143,9 +143,9 @@ def draw_answers(
     until: Moment | None = None,
     pipeline: str | None = None,
 ) -> LabelingBatch:
-    """The answers at the front of the line.
+    """Select the next answers to label.
 
-    Only answers that represent traffic and were scored claim by claim are in the line; of several
+    Only answers that represent traffic and were scored claim by claim are eligible; of several
     evaluations of an answer the latest counts.
 
     Args:
@@ -202,27 +202,27 @@ def draw_answers(
 
 
 def _claims_of(record: EvaluationRecord) -> EvaluationResult | None:
-    """The result of which the claims are labelled."""
+    """Result whose claims are labelled."""
     for metric, result in record.results.items():
         is_labelled = metric in LABELLED_METRICS and result.claims and result.is_measured
-        # Where claims were omitted from the record, the answer's score is not theirs.
+        # If claims were omitted from the record, the score does not follow from the rest.
         if is_labelled and record.run.weight(metric) and not record.claims_omitted.get(metric):
             return result
     return None
 
 
 def _size(claims: Sequence[ClaimDetail]) -> float:
-    """In proportion to how uncertain the answer's score is by the judge's own confidence.
+    """Size of an answer: the uncertainty of its score by the judge's own confidence.
 
-    That is the standard deviation of the share of supported claims; what the judge is unsure of
-    counts as open.
+    It is proportional to the standard deviation of the share of supported claims; unsure claims
+    count as undecided.
     """
     variances = [0.25 if c.is_unsure else c.confidence * (1.0 - c.confidence) for c in claims]
     return max(_LEAST_SIZE, 2.0 * math.sqrt(math.fsum(variances)) / len(claims))
 
 
 def _place(run_id: str, size: float) -> float:
-    # With a key of its own: a sampler chose the runs by a hash of their ids as well.
+    # A separate hash key: the sampler has chosen the runs by a hash of their ids too.
     name = run_id.encode("utf-8", "surrogatepass")
     digest = blake2b(name, digest_size=7, person=b"ragaliq-label").digest()
     return (int.from_bytes(digest) + 1) / 2.0**56 / size
@@ -245,16 +245,15 @@ class _Row(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelledAnswer:
-    """An answer all claims of which have a label.
+    """An answer whose claims all have a label.
 
     Attributes:
-        draw: How it came to be labelled.
-        verdicts: One a claim, in the order of the claims; none where people gave the whole answer
-            a score.
-        given: That score, 1 for an answer that is supported.
-        question: What was asked.
-        answer: What was answered.
-        context: What it was checked against.
+        draw: Its draw.
+        verdicts: Verdicts in the order of the claims; empty if people scored the whole answer.
+        given: That score, 1 for a supported answer.
+        question: The question.
+        answer: The answer.
+        context: The context.
     """
 
     draw: Draw
@@ -265,7 +264,7 @@ class LabelledAnswer:
     given: float | None = None
 
     def score(self, metric: str) -> float | None:
-        """The metric as the labels have it, 0 to 1; None where they do not say."""
+        """Score of a metric by the labels, 0 to 1; None if they do not define it."""
         good = LABELLED_METRICS[metric]
         if self.given is not None:
             return self.given if "SUPPORTED" in good else None
@@ -277,11 +276,11 @@ class Labels:
     """The labels of a file.
 
     Attributes:
-        answers: By run id, and by trace id where a product's annotation is of a trace; those that
-            are labelled whole.
-        unfinished: Drawn answers of which some claim has no label: they do not count yet.
-        undrawn: Labels of claims that nobody drew, such as of a results file: they have no chance.
-        reach: How far the line of each frame is labelled.
+        answers: Completely labelled answers by run id, and by trace id for a product's annotations
+            of traces.
+        unfinished: Number of answers with some claims labelled, which do not count yet.
+        undrawn: Number of labels of claims without a draw, such as of a results file.
+        reach: Last labelled place of each frame's queue.
     """
 
     answers: Mapping[str, LabelledAnswer] = field(default_factory=dict)
@@ -290,15 +289,15 @@ class Labels:
     reach: Mapping[SamplingFrame, float] = field(default_factory=dict)
 
     def of(self, score: StoredScore) -> LabelledAnswer | None:
-        """What people say about the answer that has this score."""
+        """Labelled answer that has this score."""
         return self.answers.get(score.run_id) or self.answers.get(score.trace_id)
 
     def covers(self, pipeline: str, time: float) -> bool:
-        """Whether an answer of this pipeline, evaluated then, could have been labelled."""
+        """True if an answer of this pipeline and time could have been labelled."""
         return any(frame.holds(pipeline, time) for frame in self.reach)
 
     def chance(self, answer: LabelledAnswer) -> float:
-        """The chance that this answer had of being labelled."""
+        """Chance of this answer to be labelled."""
         draw = answer.draw
         places = [
             place for frame, place in self.reach.items() if frame.holds(draw.pipeline, draw.time)
@@ -307,7 +306,7 @@ class Labels:
 
 
 def read_labels(path: str | Path) -> Labels:
-    """Read the labels of answers; a last line that a sudden end cut short does not count.
+    """Read the labels of answers; ignore a last line that a crash cut short.
 
     Raises:
         DatasetError: The file is missing or a line is not a label.
@@ -348,7 +347,7 @@ def read_labels(path: str | Path) -> Labels:
 
 
 class Anchor(BaseModel):
-    """What one judge made of an answer that others judge too; holds no text.
+    """Score by one judge of an answer that other judges score too; holds no text.
 
     Attributes:
         run_id: The run that gave the answer.
@@ -358,7 +357,7 @@ class Anchor(BaseModel):
         model: Its model, when it has one.
         fingerprint: Of what made the score.
         score: 0 to 1.
-        weight: What the answer stands for, in proportion.
+        weight: Relative number of answers that it represents.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
@@ -374,7 +373,7 @@ class Anchor(BaseModel):
 
 
 class AnchorFile:
-    """What judges made of the same answers, one line each; made when the first is added.
+    """File of scores by several judges of the same answers, one line each.
 
     Attributes:
         anchors: Those in the file.
@@ -393,7 +392,7 @@ class AnchorFile:
         return anchor.run_id, anchor.metric, anchor.fingerprint
 
     def add(self, anchors: Iterable[Anchor]) -> None:
-        """Add those that the file does not hold; the end of the process does not lose them."""
+        """Add new ones; once this returns, a crash does not lose them."""
         new = [anchor for anchor in anchors if self._key(anchor) not in self._known]
         self.anchors += new
         self._known.update(map(self._key, new))
@@ -402,7 +401,7 @@ class AnchorFile:
             held = self.path.read_bytes() if self.path.exists() else b""
             end = held.rfind(b"\n") + 1
             with open(self.path, "ab", opener=owner_only) as file:
-                # A line that a sudden end cut short makes no further one unreadable.
+                # A line that a crash cut short must not make the next one unreadable.
                 if _is_json(held[end:]):
                     file.write(b"\n")
                 else:
@@ -410,12 +409,12 @@ class AnchorFile:
                 file.write(lines.encode())
 
     def has(self, run_id: str, fingerprint: str) -> bool:
-        """Whether this answer was judged in this epoch."""
+        """True if this judge has scored the answer."""
         return any(key[0] == run_id and key[2] == fingerprint for key in self._known)
 
 
 def beside(source: Location, kind: str) -> Path:
-    """The file of this kind that belongs to a store, or to its labels: `live.labels.jsonl`."""
+    """Path of a file that belongs to a store, or to its labels: `live.labels.jsonl`."""
     path = parse_location(source)
     name = path.name.removesuffix(".labels.jsonl").removesuffix(".db")
     return path.with_name(f"{name}.{kind}.jsonl")

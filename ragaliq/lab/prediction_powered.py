@@ -1,4 +1,4 @@
-"""A cheap judge for all answers, an expensive one (people) for some: both as one mean.
+"""Prediction-powered mean: a cheap judge for all answers, an expensive one for some.
 
 The mean of an expensive judge's scores, sharpened by a cheap judge that scored far more:
 Angelopoulos, Bates, Fannjiang, Jordan & Zrnic 2023, "Prediction-powered inference", Science 382;
@@ -35,7 +35,7 @@ class PredictionPowered:
         estimate: The prediction-powered mean and its interval.
         classical: The Hajek mean of the expensive scores and its interval.
         cheap_mean: The cheap judge's own mean over everything it scored.
-        weight: How far the cheap scores are trusted, 0 to 1; 0 makes the estimate the classical.
+        weight: Weight of the cheap scores, 0 to 1; with 0 the estimate is the classical one.
         labelled: Number of members both judges scored.
         unlabelled: Number that only the cheap judge scored.
         fixed_variance: The part of the estimate's variance that further expensive scores leave.
@@ -50,13 +50,13 @@ class PredictionPowered:
     fixed_variance: float
 
     def labels_for(self, half_width: float) -> int | None:
-        """How many expensive scores there must be for an interval of so much to either side.
+        """Number of expensive scores needed for an interval with this half-width.
 
-        The variance that these make falls as one over their number, drawn with chances in the same
-        proportion; the rest stays. A plan, not a promise: it rests on the variance seen so far.
+        Their part of the variance falls as one over their number; the rest stays. This is a plan,
+        not a promise: it uses the variance seen so far.
 
         Returns:
-            The number in all; None where the variance that stays is too large already.
+            The total number; None if the rest of the variance is too large already.
         """
         tail = 0.5 + self.estimate.confidence / 2.0
         now = student_t_quantile(tail, df=max(1.0, self.estimate.effective_n - 2.0))

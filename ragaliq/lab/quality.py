@@ -1,4 +1,4 @@
-"""Quality week by week: as people would judge it, as the judge does, and why a score moved."""
+"""Quality week by week: by people's labels, by the judge, and causes of a moved score."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FEWEST_PAIRS = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QualityWeek:
-    """The figures of a week, or of all time.
+    """Figures of a week, or of all time.
 
     Attributes:
         start: Unix time of its Monday, UTC; None for all time.
@@ -75,7 +75,7 @@ class QualityWeek:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeChange:
-    """A moved score, split into the part of the judge and the part of the application.
+    """A moved score, split into the judge's part and the application's.
 
     Attributes:
         time: Unix time of the first score by the new judge.
@@ -285,7 +285,7 @@ _Pair = tuple[float, float, float]
 def _judge_changes(
     rows: _Rows, anchors: Sequence[Anchor]
 ) -> tuple[list[JudgeChange], dict[str, Estimate]]:
-    """The changes of the judge, and by fingerprint how far the next judge scores from it."""
+    """Changes of the judge, and for each fingerprint the difference of the next judge."""
     # By when each epoch first scored: while two judges overlap, they take turns.
     epochs = sorted(rows.by_epoch.values(), key=lambda scores: next(iter(scores.values())).time)
     changes: list[JudgeChange] = []
@@ -329,7 +329,7 @@ def _between(scores: Mapping[str, StoredScore], since: float, until: float) -> l
 def _paired(
     old: Mapping[str, StoredScore], new: Mapping[str, StoredScore], anchors: Sequence[Anchor]
 ) -> list[_Pair]:
-    """Answers that both judged: in traffic, or as anchors, whichever are more."""
+    """Answers that both judges scored: in traffic, or as anchors, whichever are more."""
     both = [
         (old[run_id].score, score.score, score.weight)
         for run_id, score in new.items()
@@ -363,7 +363,7 @@ def _joined(
     shifts: Mapping[str, Estimate],
     latest: str,
 ) -> QualityWeek:
-    """The week's mean carried over each change of the judge since then."""
+    """The week's mean corrected for each later change of the judge."""
     joined, at = week.judge_alone, week.fingerprint
     for change in changes:
         if change.before == at:
@@ -374,7 +374,7 @@ def _joined(
 
 
 def _combined(first: Estimate, second: Estimate, *, sign: int) -> Estimate:
-    """Two independent figures as one: the lengths of their intervals add up as squares do."""
+    """Combine two independent figures: the squares of their interval lengths add up."""
     value = first.value + sign * second.value
     down, up = second.value - second.low, second.high - second.value
     if sign < 0:

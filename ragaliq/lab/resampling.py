@@ -26,10 +26,10 @@ def percentile_interval(
 
     Args:
         rows: What was observed.
-        statistic: The figure of a resample; None where a resample does not define it, such as
-            one with a single class: it does not count.
-        clusters: What belongs together, one a row, such as the answer a claim is from; whole
-            clusters are drawn, since claims of one answer are not independent.
+        statistic: The figure of a resample; None if a resample does not define it, such as one with
+            a single class, which is then ignored.
+        clusters: Cluster of each row, such as the answer of a claim; whole clusters are drawn,
+            since claims of one answer are not independent.
         resamples: Number of resamples; by default `RESAMPLES`.
         seed: Of the random numbers.
 
@@ -70,8 +70,8 @@ def resampled_estimate(
 ) -> Estimate | None:
     """A figure with its interval; None where the rows do not define it.
 
-    Where no resample differs from another, Wilson's interval with `cases` as number of cases is
-    taken: a bootstrap sees nothing in such data.
+    If all resamples are equal, Wilson's interval with `cases` as number of cases is used: the
+    bootstrap would give an interval of width 0.
     """
     value = statistic(rows) if rows else None
     if value is None:

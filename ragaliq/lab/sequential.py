@@ -1,6 +1,6 @@
-"""Whether a mean has moved, asked after every score: tests that stay valid however often one looks.
+"""Sequential tests of a moved mean that stay valid when checked after every score.
 
-A test of fixed size is wrong where it is asked each day: with 5 % a look, most months hold a false
+A test of fixed size is wrong if it is repeated each day: at 5 % a day, most months have a false
 alarm. An e-process is a bet against "nothing has changed" whose expected wealth never exceeds its
 stake, so its chance of ever reaching `1 / alpha` is at most alpha (Ville 1939).
 """
@@ -44,7 +44,7 @@ _LEAST_SPREAD = 0.01
 
 @dataclass(slots=True)
 class _Bet:
-    """A bet that payoffs are above 0 in the mean.
+    """Bet that payoffs are above 0 on average.
 
     The share that is staked is the payoffs' mean over their mean square so far, which makes the
     wealth grow fastest (aGRAPA of Waudby-Smith & Ramdas 2024, JRSS B 86(1), arXiv 2010.09686).
@@ -64,14 +64,14 @@ class _Bet:
 
 @dataclass(slots=True)
 class _Start:
-    """What is known since one of the moments at which the mean may have moved."""
+    """Bets and sums since one of the moments at which the mean may have moved."""
 
     bets: dict[Direction, _Bet]
     sums: WeightedSums = field(default_factory=WeightedSums)
 
 
 class ShiftTest:
-    """Tells when a mean has moved from a reference's, down or up, after any score.
+    """Detects when a mean has moved from a reference's, down or up, after any score.
 
     When it moved is not known beforehand, so a bet is begun at each of `starts` moments, such as
     once a day, each with an equal part of the stake: their sum is an e-process too (Shin, Ramdas &
@@ -79,18 +79,18 @@ class ShiftTest:
     sum, which bounds the chance of any false alarm and not only their rate). The reference's own
     uncertainty takes a fifth of `alpha`: the bets are against the end of its interval.
 
-    Scores of a sample with unequal chances count for the runs they stand for; a score heavier than
-    every one of the reference counts as the heaviest of these.
+    Scores are weighted by the runs that they represent; a weight above the reference's largest one
+    counts as that one.
 
-    It takes scores to be exchangeable while nothing changes: daily rhythms are what `tolerance`
-    leaves room for.
+    The test assumes that scores are exchangeable while nothing changes; `tolerance` leaves room for
+    daily rhythms.
 
     Args:
-        reference: The scores of before.
+        reference: The earlier scores.
         heaviest: The largest weight among them.
-        alpha: The chance of a false alarm, whatever the number of scores.
-        tolerance: A move of less is none.
-        starts: How often `start` may be called.
+        alpha: The chance of a false alarm, for any number of scores.
+        tolerance: Largest move that is ignored.
+        starts: Most calls of `start`.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class ShiftTest:
 
     @property
     def started(self) -> int:
-        """How many bets have been begun."""
+        """Number of bets begun."""
         return len(self._running)
 
     def renew(self) -> None:
@@ -143,7 +143,7 @@ class ShiftTest:
         self._running.append(_Start(bets))
 
     def add(self, score: float, weight: float = 1.0) -> None:
-        """Take in a score, 0 to 1, that stands for so many runs."""
+        """Add a score, 0 to 1, that represents `weight` runs."""
         counted = min(1.0, weight / self._heaviest)
         for each in self._running:
             each.sums.add(score, 1.0 / weight)
@@ -152,7 +152,7 @@ class ShiftTest:
                 bet.add(counted * (self._limits[way] - height))
 
     def shift(self) -> Shift | None:
-        """The move, once there is enough evidence of one; None until then."""
+        """Move of the mean; None until there is enough evidence."""
         for way in self._limits:
             wealth = [each.bets[way].log_wealth for each in self._running if way in each.bets]
             if not wealth:

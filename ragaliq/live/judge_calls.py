@@ -1,4 +1,4 @@
-"""Runs that a judge's own call has started: scored themselves, they would start further ones."""
+"""Detection of runs that a judge's own call started: scoring them would start more."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class _Asked:
 
 
 class JudgeCalls:
-    """The cases that judges of this process were asked about lately; used on the worker's loop.
+    """Recent cases that judges of this process were asked about; used on the worker's loop.
 
-    Judges are asked inside `suppress()`, which threads of a judge's own know nothing of. A run that
-    ended while a case was judged, and whose question holds the case's whole answer or a whole
-    chunk, is such a judge's call.
+    Judges are called inside `suppress()`, which a judge's own threads do not inherit. A run that
+    ended while a case was evaluated, and whose question contains the case's whole answer or a whole
+    chunk, is a judge's call.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class JudgeCalls:
 
     @contextmanager
     def asking(self, case: RAGTestCase) -> Iterator[None]:
-        """Have a case judged inside the block."""
+        """Remember the case while the block evaluates it."""
         texts = [text for text in (case.response, *case.context_texts) if len(text) >= _LEAST]
         asked = _Asked(time.time(), texts)
         self._asked.append(asked)
@@ -45,7 +45,7 @@ class JudgeCalls:
             asked.ended = time.time()
 
     def started(self, question: str, ended_at: float) -> bool:
-        """Whether a judge's call has started the run with this question and end."""
+        """True if a judge's call started the run with this question and end."""
         return any(
             each.began <= ended_at <= each.ended and any(text in question for text in each.texts)
             for each in self._asked

@@ -1,4 +1,4 @@
-"""Applications that are frozen or stopped: everything is judged and sent before that."""
+"""Waiting for evaluations before an application is frozen or stopped."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ Lifespan = Callable[[Any], AbstractAsyncContextManager[Any]]
 def lifespan(
     monitor: Monitor, own: Lifespan | None = None, *, timeout: float | None = None
 ) -> Lifespan:
-    """`Monitor.lifespan` around an application that has a lifespan of its own.
+    """Combine `Monitor.lifespan` with the application's own lifespan.
 
     Args:
-        monitor: Whose runs to wait for.
-        own: The application's own lifespan. It begins before and ends after the monitor's part, so
-            that what it opens can be used until the end; what it yields is passed on.
+        monitor: The monitor whose runs to wait for.
+        own: The application's lifespan. It begins before and ends after the monitor's, so that its
+            resources stay open until the end; what it yields is passed on.
         timeout: See `Monitor.lifespan`.
     """
-    # The older form of a lifespan, which FastAPI still takes.
+    # The older form of a lifespan, which FastAPI still accepts.
     opened = asynccontextmanager(own) if inspect.isasyncgenfunction(own) else own
 
     @asynccontextmanager
@@ -53,16 +53,16 @@ def lifespan(
 
 
 class Capture(AbstractContextManager["Capture"], AbstractAsyncContextManager["Capture"]):
-    """Waits, when the block is left, until every run is evaluated and its telemetry is sent.
+    """Waits at the end of the block until every run is evaluated and its telemetry is sent.
 
     A context manager, synchronous and asynchronous; leaving it never raises and hides no error of
     the block.
 
     Args:
-        monitor: Where the runs go.
-        timeout: Seconds to wait for the evaluations; what they leave is for sending telemetry, and
-            half a second for each provider at least.
-        providers: OpenTelemetry's providers, of the application or the monitor's own.
+        monitor: The monitor of the runs.
+        timeout: Seconds to wait for the evaluations; the rest of it is for sending telemetry, with
+            at least half a second for each provider.
+        providers: OpenTelemetry's providers of the application or the monitor.
 
     Attributes:
         complete: Whether everything was evaluated in time; None until the block was left.

@@ -1,4 +1,4 @@
-"""The monitor: takes finished runs, has a sample of them judged, and reports."""
+"""The monitor: samples finished runs, has them evaluated, and reports."""
 
 from __future__ import annotations
 
@@ -78,23 +78,23 @@ _LOG_ONCE = LogOnce(logger)
 _DEFAULT_TIMEOUT = 30.0
 _REQUESTED = SamplingResult(reason="requested")
 _UNDECIDED = SamplingDraw(0.0, None)
-# What a rule chose goes before what the rate chose, and first what somebody waits for.
+# Queue priority: awaited runs, then rule-selected runs, then rate-sampled runs.
 _PRIORITIES = {"rate": 0, "requested": 2}
-# An annex, found by its name where runs are judged by workers elsewhere.
+# An annex, imported by name if workers of a broker evaluate the runs.
 _WORKERS = "ragaliq.worker.enqueueing"
 
 
 @runtime_checkable
 class HoldsRuns(Protocol):
-    """Something that keeps runs back for a while after their end."""
+    """An adapter that keeps runs back for a while after their end."""
 
     def hand_over_ended(self) -> bool:
-        """Submit every run that has ended, now; False where some could not be in time."""
+        """Submit every run that has ended, now; False if some could not be submitted in time."""
 
 
 @runtime_checkable
 class Elsewhere(Protocol):
-    """Takes runs that are judged elsewhere, such as a `BrokerExecutor`."""
+    """Receives runs that other processes evaluate, such as a `BrokerExecutor`."""
 
     name: str
     max_job_bytes: int | None
@@ -103,11 +103,11 @@ class Elsewhere(Protocol):
         """Enqueue a job."""
 
     async def aclose(self) -> None:
-        """Close connections; it may be used again afterwards."""
+        """Close connections; they may be opened again afterwards."""
 
 
 class Publisher(Protocol):
-    """Enqueues runs for workers elsewhere."""
+    """Enqueues runs for workers of a broker."""
 
     executor: str
 
@@ -121,18 +121,18 @@ class Publisher(Protocol):
         """Enqueue a run; `failed` is called with the class of each failed attempt.
 
         Raises:
-            JobRefusedError: It never can be.
+            JobRefusedError: The run can never be enqueued.
         """
 
     async def aclose(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
 
     def after_fork(self) -> None:
-        """In a forked child: leave the parent's connection alone."""
+        """Drop the parent's connection in a forked child, without touching it."""
 
 
 class RunDetails(TypedDict, total=False):
-    """Where an answer comes from; every field is optional.
+    """Details of the run that gave an answer; every field is optional.
 
     Attributes:
         target: The span to link to; by default the current one.
@@ -152,52 +152,53 @@ class RunDetails(TypedDict, total=False):
 class Monitor:
     """Evaluates a sample of live answers off the request path.
 
-    What a request touches (`begin`, `submit`, a handle's end) takes microseconds, never blocks and
-    never raises. Evaluation runs on one daemon thread with its own event loop, which starts with
-    the first run, and once more in forked children. At exit the monitor waits up to `exit_timeout`
-    seconds for queued runs.
+    The calls of a request (`begin`, `submit`, a handle's end) take microseconds, never block and
+    never raise. Evaluation runs on one daemon thread with its own event loop, which starts with the
+    first run, and again in forked children. At exit the monitor waits up to `exit_timeout` seconds
+    for queued runs.
 
-    One thread of the process serves all monitors, so that one may be made for each request. What is
-    expensive they share by its own description: monitors of one judge (its name, or the same
-    object) share its process, breaker and queue; equal budgets, equal rate limits, the same sinks,
-    the same `Sampling` object and the same `on_result` function are one each. Each monitor has its
-    own counts. What they share ends when the last of them is closed, or a minute after it is gone.
+    One thread of the process serves all monitors, so that you may make one for each request.
+    Monitors share what is expensive: those of one judge (its name, or the same object) share its
+    process, breaker and queue; equal budgets, equal rate limits, the same sinks, the same
+    `Sampling` object and the same `on_result` function are shared too. Each monitor has its own
+    counts. A shared part ends when its last monitor is closed, or a minute after it was
+    garbage-collected.
 
     Args:
         judge: `local` (embedded, without a key), `claude`, `local>claude` or a judge object; by
             default from `RAGALIQ_JUDGE`, else `local`.
         calibration: A calibration of the judge's confidence, or its file; by default from
             `RAGALIQ_CALIBRATION`, else none.
-        metrics: What is measured: names, classes or evaluators; by default faithfulness, and
-            relevance where the judge is a language model; with a broker, what its workers measure.
+        metrics: Metrics: names, classes or instances; by default faithfulness, and relevance if the
+            judge is a language model; with a broker, those of its workers.
         sample_rate: Share of runs to evaluate, 0 to 1; by default from `RAGALIQ_SAMPLE_RATE`, else
             1.0.
         sampling: Rates per pipeline and metric, rules, a cap; instead of `sample_rate`.
-        policy: Scoring policy of evaluators without their own.
+        policy: Scoring policy of metrics without their own.
         declines: The application's own ways to decline: texts, or regular expressions between
             slashes. Such an answer has the status `answer_refused` and no score.
-        concurrency: Runs that the judge may have at the same time.
-        max_queue: Runs that may wait for the judge; further ones are counted `queue_full`.
-        max_queue_bytes: Bytes of text that the runs that wait for the judge may hold.
-        deadline: Seconds for each metric of a run.
+        concurrency: Runs evaluated concurrently.
+        max_queue: Most queued runs; further ones are counted `queue_full`.
+        max_queue_bytes: Most bytes of text of the queued runs.
+        deadline: Most seconds for each metric of a run.
         executor: Where evaluations run: `thread`, or `process` for a child process. By default from
             `RAGALIQ_EXECUTOR`, else `process` for the embedded judge or a local small one with
             ragaliq's own evaluators, else `thread`. With a broker's address (`redis://`, `amqp://`,
             `nats://`, `kafka://`) `ragaliq worker` processes evaluate; with `sqlite:///runs.db`
             `ragaliq evaluate --pending` does later. Judge, limits, breaker, sinks and content are
             then set there, not here.
-        niceness: Priority that the child process gives to others, 0 (none) to 19: on Linux it
-            judges then only while a processor has nothing else to do.
+        niceness: Niceness of the child process, 0 to 19: at 19 on Linux it only uses idle
+            processors.
         mode: `background`, or `inline`: the call that ends a run waits for its result. In a thread
             with a running event loop it does not wait; use `await monitor.result()`.
         inline_timeout: Seconds to wait in inline mode; after that the run is scored and counted in
             the background.
         budget: Limits on cost by hour and day; none by default.
         judge_limits: Limits on the judge's calls by minute; none by default.
-        breaker: When to pause a failing judge; None never does.
+        breaker: Circuit breaker that pauses a failing judge; None for none.
         on_result: Called with each `Evaluation`, on its own thread; may be a coroutine function.
-        on_result_timeout: Seconds for each such call.
-        sinks: Where results are stored besides telemetry: `sqlite:///path`, or sink objects.
+        on_result_timeout: Most seconds for each call of `on_result`.
+        sinks: Stores of results in addition to telemetry: `sqlite:///path`, or sink objects.
         capture_content: Whether texts may enter telemetry and sinks; by default from the
             environment, else no.
         redact: Called with each text, and its kind, before it enters telemetry or a sink.
@@ -205,7 +206,7 @@ class Monitor:
             `chunk`), before the judge sees it; results show what it returns.
         exit_timeout: Seconds to wait for queued runs when the process ends.
         enabled: False turns the monitor off; by default from `RAGALIQ_ENABLED`.
-        telemetry: What is emitted, and the providers; see `TelemetryOptions`.
+        telemetry: Shape and providers of the telemetry; see `TelemetryOptions`.
 
     Raises:
         ConfigurationError: A setting is wrong, or the judge cannot be built.
@@ -286,7 +287,7 @@ class Monitor:
         if is_elsewhere:
             import_module(_WORKERS).leave_to_workers(given, Monitor)
         self.concurrency = 1 if is_elsewhere else concurrency
-        # Again in a forked child, where nothing of it is the parent's.
+        # Called again in a forked child, which shares nothing with its parent.
         self._attach = partial(
             self._attached_elsewhere if is_elsewhere else self._attached,
             executor=executor,
@@ -333,11 +334,11 @@ class Monitor:
         sample_rate: float | None,
         settings: LiveSettings,
     ) -> None:
-        """Take what this process judges with."""
+        """Acquire the parts for evaluating in this process."""
         share = partial(RUNTIME.share, self._uses)
         spec = settings.judge or "local" if judge is None else judge
         curve = settings.calibration if calibration is None else calibration
-        # Those that are named are told by their names, others are the same object or another one.
+        # Named ones are equal by name, objects by identity.
         described = described_as(spec), settings.model, described_as(curve)
         decider = share(
             ("judge", described),
@@ -361,7 +362,7 @@ class Monitor:
             circuit = share(
                 ("breaker", described, breaker), partial(Circuit, breaker), linger=LINGER
             )
-        # These are not forgotten with a monitor: what was spent counts for an hour or a day.
+        # Limits outlive a monitor: what was spent counts for an hour or a day.
         if (budget := limits.budget) is not None:
             ledger = share(
                 ("budget", budget),
@@ -418,7 +419,7 @@ class Monitor:
         settings: LiveSettings,
         **_: Any,
     ) -> None:
-        """Take what runs are enqueued with for workers elsewhere."""
+        """Acquire the parts for enqueueing runs to workers."""
         share = partial(RUNTIME.share, self._uses)
         described = described_as(executor)
         self._elsewhere = share(
@@ -429,7 +430,7 @@ class Monitor:
             linger=LINGER,
         )
         self.queue = share(("queue", described), JudgeQueue, linger=LINGER)
-        # What is not named is what the workers measure.
+        # Without names, the workers choose the metrics.
         self.metrics = () if metrics is None else resolve_evaluators(metrics, policy=policy)
         self._keeps_turns = True  # the workers may look at them
         self.sinks = SinkSet(())
@@ -446,7 +447,7 @@ class Monitor:
         if sampling is None:
             self.sampler = make()
         else:
-            # Runs that are held for feedback, and a cap on runs, are the process's.
+            # Runs held for feedback, and a cap on runs, belong to the process.
             self.sampler = RUNTIME.share(
                 self._uses,
                 ("sampling", described_as(sampling), measured, rate),
@@ -458,7 +459,7 @@ class Monitor:
         self.emitter.watch(self.queue, self.counters, owner=self)
 
     def restart_after_fork(self) -> None:
-        """In a forked child: counts, queue and threads are the parent's; called by the runtime."""
+        """Replace the parent's counts, queue and threads in a forked child; for the runtime."""
         before, self.counters = self.counters, RunCounters()
         is_closed = self.counters.is_closed = before.is_closed
         before.abandon()
@@ -484,15 +485,15 @@ class Monitor:
             framework: The framework that runs it.
 
         Returns:
-            A handle to end the run with, or None when it cannot be evaluated any more: sampled out
-            (counted), inside `suppress()`, or the monitor is off. With rules, what becomes of a run
-            is decided when its handle ends.
+            A handle to end the run with; None if it cannot be evaluated: sampled out (counted),
+            inside `suppress()`, or the monitor is off. With rules, sampling is decided when the
+            handle ends.
         """
         if not self._is_enabled or is_suppressed():
             return None
         try:
             draw = self.sampler.begin(run_id, pipeline)
-            # Of most runs of most applications nothing is asked but this draw.
+            # For most runs this draw is all that happens.
             name = "" if draw is None and self.inline is None else str(run_id)
         except Exception as error:
             logger.debug("a run could not be begun: %s", type(error).__name__)
@@ -508,7 +509,7 @@ class Monitor:
         return RunHandle(self, name, draw, pipeline=pipeline, framework=framework)
 
     def can_sample(self, trace_id: str) -> bool:
-        """Whether a run in this trace may be evaluated; a collector need not keep others.
+        """Check whether a run in this trace may be evaluated; a collector can drop the others.
 
         Args:
             trace_id: 32 lower-case hex digits.
@@ -563,17 +564,18 @@ class Monitor:
         question: str | None = None,
         answer: Callable[[Any], str] | None = None,
     ) -> F | Callable[[F], F]:
-        """Follow each call of a function that answers: for applications without a framework.
+        """Capture each call of a function that answers, for applications without a framework.
 
-        What `add_context` is given inside the call is the answer's context. Errors of the function
-        are the application's, and counted `errored`.
+        The chunks passed to `add_context` inside the call are the answer's context. Errors of the
+        function reach the application, and are counted `errored`.
 
         Args:
             function: A function or coroutine function; `@monitor.trace` and
                 `@monitor.trace(pipeline=...)` both work.
             pipeline: The application's name for it; by default the function's.
             question: The parameter that holds the question; by default the first text given.
-            answer: Makes the answer's text from what the function returns; by default that is it.
+            answer: Converts the function's return value to the answer's text; by default it is the
+                text.
 
         Raises:
             ConfigurationError: The function yields its answer in parts, or has no such parameter.
@@ -601,14 +603,14 @@ class Monitor:
         add_context(*documents, replace=replace)
 
     def feedback(self, run_id: object, value: float) -> bool:
-        """Tell what a user thought of an answer; never raises. Needs an `OnFeedback` rule.
+        """Report a user's feedback on an answer; never raises. Needs an `OnFeedback` rule.
 
         Args:
             run_id: The run's id, or the id of the trace it was in (32 hex digits).
-            value: Such as True or False for a thumb up or down; the rule says what is bad.
+            value: Such as True or False for a thumb up or down; the rule decides which are bad.
 
         Returns:
-            Whether a run will be evaluated for it, which nothing had chosen so far.
+            Whether a run that was not sampled before will be evaluated now.
         """
         if not self._is_enabled:
             return False
@@ -624,7 +626,7 @@ class Monitor:
 
     @property
     def is_enabled(self) -> bool:
-        """Whether the monitor evaluates anything at all."""
+        """False if the monitor is off."""
         return self._is_enabled
 
     def evaluate(
@@ -636,19 +638,19 @@ class Monitor:
     ) -> Evaluation:
         """Evaluate an answer now and wait for the result.
 
-        The run takes the way of every other: queue, budgets, judge, telemetry, `on_result`; it is
-        counted once. Only sampling is skipped.
+        The run passes the same steps as every other: queue, budgets, judge, telemetry, `on_result`;
+        it is counted once. Only sampling is skipped.
 
         Args:
             case: Question, context and answer.
-            timeout: Seconds to wait; a run that takes longer is scored and counted all the same.
-            **run: Where the answer comes from; see `RunDetails`.
+            timeout: Seconds to wait; a run that takes longer is still scored and counted.
+            **run: Details of the run; see `RunDetails`.
 
         Raises:
             EvaluationTimeout: There is no result within `timeout` seconds.
-            NotEvaluated: There will be none; `reason` says why.
-            BudgetExceeded: A budget left no room for it.
-            ConfigurationError: The monitor's runs are judged by workers elsewhere.
+            NotEvaluated: There will be no result; `reason` says why.
+            BudgetExceeded: A budget is used up.
+            ConfigurationError: Workers of a broker evaluate the monitor's runs.
             RuntimeError: Called on the monitor's own thread, from `on_result` for instance, where
                 it would wait for itself; use `await monitor.aevaluate(...)` there.
         """
@@ -668,7 +670,7 @@ class Monitor:
     ) -> Evaluation:
         """`evaluate` without blocking the event loop; may also be awaited in `on_result`.
 
-        What is evaluated from inside `on_result` is not reported to it again.
+        Evaluations from inside `on_result` are not reported to it again.
         """
         return await self._requested(case, run).await_result(timeout)
 
@@ -678,7 +680,7 @@ class Monitor:
         *,
         timeout: float | None = None,  # noqa: ASYNC109 - as in evaluate
     ) -> Evaluation | None:
-        """The result of a run of an inline monitor, waiting for it without blocking the loop.
+        """Wait for the result of a run of an inline monitor, without blocking the loop.
 
         Args:
             run_id: The framework's id of the run; by default the latest run of this task.
@@ -699,16 +701,16 @@ class Monitor:
 
     @property
     def last_result(self) -> Evaluation | None:
-        """The result of this thread's or task's latest run, if it is there; inline mode only."""
+        """Result of this thread's or task's latest run, if available; inline mode only."""
         inline = self.inline
         awaited = None if inline is None else inline.find(None)
         return None if awaited is None else awaited.result
 
     def capture(self, *, timeout: float = 10.0) -> Capture:
-        """A block, `with` or `async with`, for handlers that are frozen when they return.
+        """Block (`with` or `async with`) for handlers that are frozen when they return.
 
-        Leaving it waits up to `timeout` seconds until every run is evaluated, then has
-        OpenTelemetry's providers send what they hold. It never raises.
+        At its end it waits up to `timeout` seconds until every run is evaluated, then flushes
+        OpenTelemetry's providers. It never raises.
         """
         return Capture(self, timeout=timeout, providers=providers_in_use(self.emitter.options))
 
@@ -719,22 +721,21 @@ class Monitor:
         *,
         timeout: float | None = None,  # noqa: ASYNC109 - threads are waited for
     ) -> AsyncIterator[None]:
-        """For `FastAPI(lifespan=monitor.lifespan)`: evaluates and sends everything at the end.
+        """Lifespan for `FastAPI(lifespan=monitor.lifespan)`: evaluates and sends all at the end.
 
-        Servers end by the signal that stopped them, which runs no exit code: the end of the
-        lifespan, after the last request, is the last moment at which anything can be done. The
-        event loop is not blocked meanwhile. For an application with a lifespan of its own there
-        is `ragaliq.lifespan`.
+        A server ends by the signal that stopped it, without exit hooks: the end of the lifespan,
+        after the last request, is the last opportunity. The event loop is not blocked meanwhile.
+        For an application with its own lifespan use `ragaliq.lifespan`.
 
         Args:
-            app: The application; not looked at.
+            app: The application; ignored.
             timeout: Seconds to wait for the evaluations; by default the monitor's `exit_timeout`.
                 What is left then is counted `shutdown`, and the monitor is closed.
         """
         try:
             yield
         finally:
-            # Made only now, when the application has set its telemetry up.
+            # Created only now, when the application has set up its telemetry.
             within = self.exit_timeout if timeout is None else timeout
             async with self.capture(timeout=within) as capture:
                 pass
@@ -742,7 +743,7 @@ class Monitor:
                 await asyncio.to_thread(self.close, 0.0)
 
     def flush(self, timeout: float = 30.0) -> bool:
-        """Wait until every run accepted so far is evaluated; later ones are not waited for.
+        """Wait until every run accepted so far is evaluated; ignore later ones.
 
         Returns:
             False when `timeout` seconds were not enough, or when called from `on_result`.
@@ -757,7 +758,7 @@ class Monitor:
         return await asyncio.to_thread(self.flush, timeout)
 
     def _requested(self, case: Answered, details: RunDetails) -> PendingResult:
-        """Have a run judged that somebody waits for."""
+        """Evaluate a run that the caller waits for."""
         if not self._is_enabled:
             raise NotEvaluated("disabled")
         if self.judge is None:
@@ -784,13 +785,13 @@ class Monitor:
 
     @property
     def is_own_thread(self) -> bool:
-        """Whether the caller runs where runs are judged or reported: it would wait for itself."""
+        """True if called on a thread that evaluates or reports, which would wait for itself."""
         if RUNTIME.thread.is_current:
             return True
         return self._reporter is not None and self._reporter.is_own_thread
 
     def enqueue(self, run: RunHandle, result: SamplingResult) -> bool:
-        """Queue a submitted run without blocking; whether it was taken. The reason is counted.
+        """Queue a submitted run without blocking; return False, and count the reason, if refused.
 
         Raises:
             RuntimeError: The thread cannot be started; nothing is counted.
@@ -799,7 +800,7 @@ class Monitor:
         if run.awaited is None and self.inline is not None:
             self.inline.expect(run)
         if result.reason == "requested" and (RUNTIME.thread.is_current or is_reporting()):
-            # Every run at the judge may wait for such a callback: queued, it would never start.
+            # All running evaluations may wait for such callbacks: a queued run would never start.
             work = self.judge_run(run, reports=False)
             asyncio.run_coroutine_threadsafe(work, RUNTIME.thread.loop())
             return True
@@ -808,7 +809,7 @@ class Monitor:
         return self.queue.put(run)
 
     async def judge_run(self, run: RunHandle, *, reports: bool = True) -> None:
-        """Have a run judged, count what became of it and report it; called by the queue."""
+        """Evaluate a run, count its outcome and report it; called by the queue."""
         evaluation: Evaluation | None = None
         try:
             if _is_judge_call(run):
@@ -843,7 +844,7 @@ class Monitor:
                 await self._reporter.report(evaluation, run.counters)
 
     async def _case_of(self, run: RunHandle) -> RAGTestCase:
-        """The run's case, with what is known of the conversation that it is a part of."""
+        """Case of the run, with the earlier turns of its conversation."""
         case, name = run.case, run.session_id
         conversations = self.queue.conversations if self._keeps_turns else None
         is_given = not isinstance(case, RunLog)
@@ -857,11 +858,11 @@ class Monitor:
             case = case.build() if built is None else built
         if not name or conversations is None:
             return case
-        # Before limits: what is not judged is a turn of the conversation all the same.
+        # Before the limits: a run that is not evaluated is still a turn of the conversation.
         return conversations.joined(case, f"{run.pipeline}\n{name}", fills=is_given)
 
     def _judged(self, run: RunHandle, evaluation: Evaluation) -> None:
-        """Count a run that was judged, and say once what keeps runs from being scored."""
+        """Count an evaluated run, and log once what keeps runs from being scored."""
         missing = evaluation.case.sources.no_context
         run.counters.evaluated(run, evaluation.results, no_context=missing)
         self._say_why_unanswered(evaluation.results)
@@ -871,8 +872,8 @@ class Monitor:
     def _unjudged(
         self, scorer: Scorer, run: RunHandle, case: RAGTestCase, info: RunInfo
     ) -> Evaluation | None:
-        """Count a run that the breaker kept from the judge; the evaluation, where it is awaited."""
-        # There may be thousands of these a second: they make no spans or events.
+        """Count a run that the breaker kept from the judge; return the evaluation if awaited."""
+        # There may be thousands a second: they emit no spans or events.
         results = scorer.unjudged(info.metric_probabilities)
         run.counters.evaluated(run, results, unjudged=True)
         self.emitter.metrics.evaluated(info.pipeline, results)
@@ -914,7 +915,7 @@ class Monitor:
             is_logged = (result.error or "").startswith(RAISED)
             if result.status.is_unanswered and not is_logged:
                 kind = result.error_type or result.status.value
-                # Its message may be that of the user's own judge, and quote anything.
+                # Its message may come from a user's judge and quote anything.
                 self._log_once.message(
                     kind,
                     f"the judge gave no answer: {kind}; further ones are counted, not logged; the "
@@ -925,10 +926,10 @@ class Monitor:
     # --- the ends -----------------------------------------------------------------------------
 
     def close(self, timeout: float = 30.0) -> bool:
-        """Evaluate what is queued, at most for `timeout` seconds, then stop for good.
+        """Evaluate what is queued, for at most `timeout` seconds, then stop for good.
 
-        Runs left over are counted `shutdown`. Called from `on_result` it cannot wait: no more runs
-        are accepted, and those in the queue are still evaluated.
+        Remaining runs are counted `shutdown`. A call from `on_result` cannot wait: no more runs are
+        accepted, and those in the queue are still evaluated.
 
         Returns:
             Whether everything was evaluated.
@@ -943,7 +944,7 @@ class Monitor:
         self.queue.give_up(self.counters)
         if not finished and is_first:
             RUNTIME.call(self.queue.cancel, self.counters)
-            # A moment for cancelled evaluations to count themselves and release their connections.
+            # Give cancelled evaluations a moment to count themselves and release their connections.
             left = max(0.5, deadline - time.monotonic())
             self.queue.wait(self.counters, left, whatever=True)
         finished = self.sinks.flush(max(0.25, deadline - time.monotonic())) and finished
@@ -954,10 +955,10 @@ class Monitor:
         return all(in_time)
 
     def sweep_later(self, delay: float, sweepable: Sweepable) -> bool:
-        """Sweep something on the worker's thread, in `delay` seconds or sooner; for adapters.
+        """Schedule a sweep on the worker's thread, in `delay` seconds or sooner; for adapters.
 
         Returns:
-            False when it will not be done: the monitor is off or closed.
+            False if the monitor is off or closed, so that there will be no sweep.
         """
         if not self._is_enabled or self.counters.is_closed:
             return False
@@ -968,7 +969,7 @@ class Monitor:
         return RUNTIME.sweep_later(delay, sweepable)
 
     def stats(self) -> MonitorStats:
-        """What became of every run so far."""
+        """Counts of all runs by outcome, and of everything around them."""
         stats = replace(
             self.counters.snapshot(),
             queued=self.queue.size,
@@ -994,7 +995,7 @@ class Monitor:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    # Monitors are handed around inside chains, which frameworks copy: a copy is the same monitor.
+    # Monitors are parts of chains, which frameworks copy: a copy is the same monitor.
     def __copy__(self) -> Self:
         return self
 
@@ -1020,7 +1021,7 @@ def _say_what_it_costs(judge: LLMJudge) -> None:
 
 
 def _is_judge_call(run: RunHandle) -> bool:
-    """Whether a judge's own call has started a run that an adapter has followed."""
+    """True if a judge's own call started a run that an adapter captured."""
     if run.awaited is not None or not isinstance(run.case, RunLog):
         return False
     return JUDGE_CALLS.started(run.case.query, run.ended_at)

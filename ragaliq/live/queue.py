@@ -1,4 +1,4 @@
-"""The runs that wait for a judge, and those that it has; shared by all monitors of the judge."""
+"""Queue of runs for a judge, shared by all monitors of the judge."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from ragaliq.telemetry.names import Outcome
 
 
 class RunQueue:
-    """Runs in the order in which they are to be judged; not safe for threads by itself.
+    """Runs in the order of evaluation; not thread-safe by itself.
 
-    Within a priority, first come is first served. A run that finds the queue full takes the place
-    of the newest ones of the lowest priority below its own.
+    Within a priority, first come is first served. In a full queue, a run displaces the newest ones
+    of the lowest priority below its own.
 
     Attributes:
-        size: Bytes the texts of all runs take.
+        size: Bytes of the texts of all runs.
     """
 
     def __init__(self) -> None:
-        # By priority: 0 chosen by the rate, 1 by a rule, 2 somebody waits.
+        # By priority: 0 rate-sampled, 1 rule-selected, 2 awaited.
         self._levels: tuple[deque[RunHandle], ...] = (deque(), deque(), deque())
         self.size = 0
 
@@ -44,11 +44,11 @@ class RunQueue:
 
         Args:
             run: The run.
-            max_runs: Runs that may wait, this one included.
-            max_bytes: Bytes their texts may take together.
+            max_runs: Most queued runs, including this one.
+            max_bytes: Most bytes of their texts together.
 
         Returns:
-            The runs that lost their place to it, or None when there is no room for it.
+            The displaced runs; None if there is no room for it.
         """
         count, size = len(self) + 1, self.size + run.size
         displaced: list[RunHandle] = []
@@ -61,18 +61,18 @@ class RunQueue:
             else:
                 return None
         for other in displaced:
-            # In one line, here and below: an exception from a signal may come between two.
+            # One statement, here and below: a signal's exception may come between two.
             _, self.size = self._levels[other.priority].pop(), self.size - other.size
         level = self._levels[run.priority]
         _, self.size = level.extend((run,)), self.size + run.size  # type: ignore[func-returns-value]
         return displaced
 
     def next(self) -> RunHandle | None:
-        """The run that `take` would give."""
+        """Run that `take` would return."""
         return next(iter(self), None)
 
     def take(self) -> RunHandle | None:
-        """Remove and return the run that is next."""
+        """Remove and return the next run."""
         for level in reversed(self._levels):
             if level:
                 run = level[0]
@@ -90,18 +90,18 @@ class RunQueue:
 
 
 class JudgeQueue:
-    """What the monitors of one judge, or of one place where judging happens, have in common.
+    """Shared parts of the monitors of one judge, or of one place of evaluation.
 
-    Each run is measured by the bounds of its own monitor, against everything that waits here:
-    monitors may be made for each request, and together they must not exceed what one may.
+    The bounds of a run's own monitor apply to the whole queue: there may be one monitor for each
+    request, and together they must not exceed the bounds of one.
 
     Attributes:
         conversations: Earlier turns of the runs' conversations.
     """
 
     def __init__(self) -> None:
-        # Re-entrant: the garbage collector may end a run on this thread. Where nobody is notified
-        # the lock alone is taken, which costs a request less.
+        # Re-entrant: the garbage collector may end a run on this thread. Without a notification
+        # only the lock is taken, which costs a request less.
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
         self._waiting = RunQueue()
@@ -111,21 +111,21 @@ class JudgeQueue:
 
     @property
     def size(self) -> int:
-        """Runs waiting."""
+        """Number of waiting runs."""
         return len(self._waiting)
 
     @property
     def bytes(self) -> int:
-        """Bytes the texts of the waiting runs take."""
+        """Bytes of the waiting runs' texts."""
         return self._waiting.size
 
     @property
     def undone(self) -> int:
-        """Runs waiting, and those that the judge has."""
+        """Number of runs that wait or are being evaluated."""
         return len(self._waiting) + len(self._working)
 
     def put(self, run: RunHandle) -> bool:
-        """Queue a submitted run without blocking; whether it was taken. The reason is counted.
+        """Queue a submitted run without blocking; return False, and count the reason, if refused.
 
         Raises:
             RuntimeError: The thread cannot be started; nothing is counted.
@@ -135,12 +135,12 @@ class JudgeQueue:
         with self._lock:
             is_closed = run.counters.is_closed
             if not is_closed:
-                # First: where there is no thread nothing may be queued.
+                # First: without a thread nothing may be queued.
                 loop = RUNTIME.thread.loop()
                 displaced = self._waiting.put(
                     run, max_runs=monitor.max_queue, max_bytes=monitor.max_queue_bytes
                 )
-                # Where enough runs are being judged, the end of one begins the next.
+                # With enough runs in progress, the end of one begins the next.
                 has_room = not self._is_woken and len(self._working) < monitor.concurrency
                 if displaced is not None and has_room:
                     loop.call_soon_threadsafe(self._begin, context=Context())
@@ -155,9 +155,9 @@ class JudgeQueue:
         """Wait until a monitor's runs so far are done.
 
         Args:
-            counters: Whose runs.
+            counters: The monitor's counters.
             timeout: Seconds.
-            whatever: Whether to wait for a monitor that was closed with runs left behind.
+            whatever: Whether to wait for a monitor that was closed before its runs were done.
         """
         if RUNTIME.thread.is_current:
             return False
@@ -178,7 +178,7 @@ class JudgeQueue:
             return wait_for(self._changed, is_done, timeout)
 
     def give_up(self, counters: RunCounters) -> None:
-        """Drop and count what waits of a monitor."""
+        """Drop and count the waiting runs of a monitor."""
         with self._lock:
             left = self._waiting.clear(counters)
         self._drop(left, "shutdown")
@@ -199,7 +199,7 @@ class JudgeQueue:
     # --- on the worker's thread ---------------------------------------------------------------
 
     def _begin(self) -> None:
-        """Begin with as many runs as may be judged at the same time."""
+        """Start as many runs as may be evaluated concurrently."""
         with self._lock:
             self._is_woken = False
             while (run := self._waiting.next()) is not None:
@@ -216,7 +216,7 @@ class JudgeQueue:
             if task.cancelled():
                 run.end("shutdown")  # where its first step never came, nothing else counts it
             else:
-                # Asked for, or asyncio would log what was raised, the application's text included.
+                # Retrieve the exception, or asyncio would log it with the application's text.
                 task.exception()
             run.is_done = True
             self._begin()
@@ -224,7 +224,7 @@ class JudgeQueue:
 
 
 async def closed(*things: object) -> None:
-    """Close judges, processes and connections, each whatever becomes of the others."""
+    """Close judges, processes and connections, even if others fail to close."""
     for thing in things:
         with contextlib.suppress(Exception):
             await thing.aclose()  # type: ignore[attr-defined]

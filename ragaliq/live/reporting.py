@@ -25,16 +25,16 @@ ResultCallback = Callable[[Evaluation], object | Awaitable[object]]
 
 
 class Reporter:
-    """Calls the user's function with each result.
+    """Calls `on_result` with each result.
 
-    A function that blocks cannot be stopped. On a thread of its own, where no event loop runs, it
-    blocks nothing but later calls, and those are given up, and counted, until it returns. What a
-    coroutine function awaits runs on a loop of its own.
+    A function that blocks cannot be stopped. On its own thread without an event loop it blocks only
+    later calls, which are dropped and counted until it returns. A coroutine function runs on its
+    own loop.
 
     Args:
         on_result: The function.
-        timeout: Seconds a call may take.
-        log_once: Logs what goes wrong.
+        timeout: Most seconds of a call.
+        log_once: Logs failures.
     """
 
     def __init__(self, on_result: ResultCallback, timeout: float, log_once: LogOnce) -> None:
@@ -46,18 +46,18 @@ class Reporter:
     def prepare(self) -> None:
         """Start the thread while threads can still be started.
 
-        Python 3.12.0 to 3.12.2 start none once the main thread has ended.
+        Python 3.12.0 to 3.12.2 cannot start one after the main thread has ended.
         """
         with contextlib.suppress(RuntimeError):  # counted once there is something to report
             self._calls.start()
 
     @property
     def is_own_thread(self) -> bool:
-        """Whether the caller is the user's function."""
+        """True if called from the user's function."""
         return self._calls.is_current or self._coroutines.is_current
 
     async def report(self, result: Evaluation, counters: RunCounters) -> None:
-        """Call the function and wait for its end; counts what goes wrong."""
+        """Call the function and wait for its end; count its errors."""
         since = self._blocked_since
         if since is not None and time.monotonic() - since > self._timeout:
             counters.callback_timeouts += 1
@@ -65,7 +65,7 @@ class Reporter:
         limit = None
         try:
             async with asyncio.timeout(self._timeout) as limit:
-                # Given up while another call blocks the thread, this one is never made.
+                # A call that times out while another one blocks the thread is never made.
                 outcome = await self._calls.run(self._call, result)
                 if inspect.isawaitable(outcome):
                     loop = self._coroutines.loop()
@@ -82,7 +82,7 @@ class Reporter:
                 self._log_once.failure("on_result raised", error, in_application=True)
 
     def stop(self) -> None:
-        """End the threads; a function that blocks one is left behind."""
+        """End the threads; abandon a function that blocks one."""
         self._coroutines.stop(0.25)
         self._calls.stop(0.25)
 

@@ -1,4 +1,4 @@
-"""A run on its way: begun, finished, judged; and where somebody waits for its result."""
+"""Handles of runs: begun, finished, evaluated; and the result that a caller waits for."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ Framework = Literal["", "langchain", "llama_index"]
 Answered = RAGTestCase | RunLog
 """A question with its answer: as a case, or as the log that the worker builds the case from."""
 
-# The plain class first: asking a pydantic one takes longer than all the rest of `submit`.
+# The plain class first: `isinstance` of a pydantic class takes longer than the rest of `submit`.
 _ANSWERED = (RunLog, RAGTestCase)
-# Results that inline mode remembers.
+# Results that inline mode caches.
 _KEPT = 1000
 _KEPT_BYTES = 64 * 2**20
 
@@ -157,19 +157,20 @@ class RunHandle:
             self.end("incomplete_run", "internal_error")
             return False
         if is_queued and inline is not None and not monitor.is_own_thread:
-            # Outside: what interrupts the waiting, such as a time limit, is the application's.
+            # Outside: an exception that interrupts the waiting, such as a time limit, is the
+            # application's.
             inline.wait(self)
         return is_queued
 
     def withdraw(self) -> None:
-        """Take the run back, as though it had never begun: its answer was scored by a guard."""
+        """Undo the begin of the run: a guard has scored its answer already."""
         if self._ended.acquire(blocking=False):
             self.counters.withdraw(self)
 
     def discard(self, reason: str) -> None:
         """End a run that cannot be evaluated, counted as `incomplete_run` under `reason`.
 
-        `not_rag` is counted apart: a lone call of a model, or a lone search, lacks nothing.
+        `not_rag` is counted separately: a single model call or search is not incomplete.
         """
         if not self._ended.acquire(blocking=False):
             return
@@ -179,13 +180,13 @@ class RunHandle:
             self.counters.end(self, "incomplete_run", reason)
 
     def end(self, outcome: Outcome, reason: str = "") -> None:
-        """Count the run, and let the caller that waits know that there will be no result."""
+        """Count the run, and tell a waiting caller that there will be no result."""
         self.counters.end(self, outcome, reason)
         if self.awaited is not None:
             self.awaited.settle(outcome)
 
     def info(self) -> RunInfo:
-        """Where the answer came from and how it was chosen, checked.
+        """Details of the run and its sampling, validated.
 
         Raises:
             pydantic.ValidationError: Something is of the wrong type; nothing is quoted.

@@ -1,4 +1,4 @@
-"""The one runtime of a process: the thread that judges, and what the monitors of a process share.
+"""The one runtime of a process: the worker thread, and the shared parts of all monitors.
 
 The thread is a daemon with its own event loop. It never touches the application's loop, so it works
 the same in scripts, notebooks and synchronous or asynchronous servers.
@@ -35,21 +35,21 @@ LINGER = 60.0
 """Seconds that a judge, its process and a sink wait for a next monitor after the last one is gone:
 applications may make a monitor for each request."""
 
-# Seconds a process may take to end without saying why: the embedded judge takes one to start.
+# Seconds of waiting at exit before the reason is logged: the embedded judge takes one to start.
 _UNNOTICED = 2.0
-# Seconds that what nobody uses any more has to end.
+# Most seconds for ending an unused part.
 _END_WITHIN = 10.0
 
 
 class Sweepable(Protocol):
-    """Something that follows runs and gives them up when they are overdue."""
+    """An adapter with open runs that may be overdue."""
 
     def sweep(self) -> object:
-        """Give up what is overdue, and ask again for what will be; may come too early."""
+        """Give up overdue runs, and schedule the next sweep; may be called too early."""
 
 
 class _Same:
-    """Compares an object by identity, and keeps it alive: its id is its own for so long."""
+    """Compares an object by identity, and keeps it alive so that its id stays unique."""
 
     __slots__ = ("_given",)
 
@@ -64,25 +64,25 @@ class _Same:
 
 
 def described_as(given: object) -> Hashable:
-    """The part of a key that an argument gives: names are equal by value, objects by identity."""
+    """Part of a key: names are equal by value, objects by identity."""
     if given is None or isinstance(given, str | Path):
         return given
-    # Bound methods are made anew each time, and equal where object and function are.
+    # Each access creates a new bound method; they are equal if object and function are.
     return given if isinstance(given, MethodType) else _Same(given)
 
 
 @dataclass(eq=False)
 class Part:
-    """Something that monitors share.
+    """Part that monitors share.
 
     Attributes:
-        key: What it is found by.
-        value: The thing itself.
-        close: Ends it within so many seconds; returns whether nothing was left undone.
-        disown: In a forked child: lets go of it without touching what is the parent's.
-        linger: Seconds it waits for a next user once the last one was dropped without a close.
-        users: Monitors that use it.
-        unused_since: When the last one was gone, by the monotonic clock.
+        key: Key of the part.
+        value: The shared object.
+        close: Ends it within the given seconds; returns False if something was left undone.
+        disown: Drops the parent's object in a forked child, without touching it.
+        linger: Seconds to wait for a next user after the last one was garbage-collected.
+        users: Number of monitors that use it.
+        unused_since: Monotonic time at which the last one was garbage-collected.
     """
 
     key: Hashable
@@ -102,8 +102,8 @@ class Runtime:
     """Thread, timer and shared parts of all monitors of this process.
 
     Attributes:
-        thread: Where runs are judged.
-        monitors: All that are alive.
+        thread: The worker thread.
+        monitors: All living monitors.
     """
 
     def __init__(self) -> None:
@@ -113,7 +113,7 @@ class Runtime:
         watch_process(self)
 
     def _start(self) -> None:
-        """What each process has for itself."""
+        """Initialise what each process has for itself."""
         # Re-entrant: the garbage collector may end a run on this thread.
         self._lock = threading.RLock()
         self._parts: dict[Hashable, Part] = {}
@@ -134,15 +134,15 @@ class Runtime:
         disown: Callable[[T], object] | None = None,
         linger: float = 0.0,
     ) -> T:
-        """The part with this key; made where there is none.
+        """Return the part with this key; create it if there is none.
 
         It ends when the last monitor that uses it is closed, or `linger` seconds after the last one
         was dropped.
 
         Args:
-            uses: What the monitor uses; takes in the part.
-            key: Describes it.
-            make: Makes it.
+            uses: The monitor's parts; the part is added.
+            key: Key of the part.
+            make: Creates it.
             close: See `Part`.
             disown: See `Part`.
             linger: See `Part`.
@@ -159,16 +159,16 @@ class Runtime:
             return value
 
     def let_go(self, uses: list[Part], timeout: float) -> bool:
-        """End what nobody else uses; False where something was left undone after `timeout`."""
+        """Release parts and end those without users; False if something was left undone."""
         deadline = time.monotonic() + timeout
         with self._lock:
             unused = [part for part in self._released(uses) if self._parts.pop(part.key, None)]
-        # Whatever the others took, each has its chance: a write to a disk, above all.
+        # Each part gets some time, however long the others took: above all a write to a disk.
         ends = [part.end(max(0.25, deadline - time.monotonic())) for part in unused]
         return all(ends)
 
     def drop(self, uses: list[Part]) -> None:
-        """Note that a monitor is gone; called by the garbage collector, on any thread."""
+        """Release the parts of a garbage-collected monitor; called on any thread."""
         self._left.append(uses)  # which needs no lock
         self.call(self._tidy)
 
@@ -183,7 +183,7 @@ class Runtime:
         return unused
 
     def _tidy(self) -> None:
-        """End what nobody has used for long enough, and come back for the rest."""
+        """End parts that were unused for long enough, and schedule the next check."""
         with self._lock:
             while self._left:
                 self._released(self._left.popleft())
@@ -212,25 +212,25 @@ class Runtime:
     # --- the thread ---------------------------------------------------------------------------
 
     def call(self, function: Callable[..., object], *given: object) -> None:
-        """Have something called on the worker's thread, where it runs."""
+        """Call a function on the worker's thread, if it runs."""
         if (loop := self.thread.running) is not None:
             with contextlib.suppress(RuntimeError):  # closed already
-                # Not in the caller's context: with a framework's callbacks in it, what the judge
-                # asks and is told would be handed to the application, or its user.
+                # Not in the caller's context: a framework's callbacks in it would pass the judge's
+                # calls to the application, or its user.
                 loop.call_soon_threadsafe(function, *given, context=Context())
 
     def run(self, work: Callable[[], Coroutine[Any, Any, None]], timeout: float) -> None:
-        """Run something on the worker's loop, where it runs, and wait so many seconds for it."""
+        """Run a coroutine on the worker's loop, if it runs, and wait at most `timeout` seconds."""
         loop = self.thread.running
         if loop is not None and not self.thread.is_current:
             with contextlib.suppress(Exception):  # whatever it raises, the caller goes on ending
                 asyncio.run_coroutine_threadsafe(work(), loop).result(timeout)
 
     def sweep_later(self, delay: float, sweepable: Sweepable) -> bool:
-        """Sweep something once, in `delay` seconds or sooner; False when it will not be done.
+        """Schedule one sweep, in `delay` seconds or sooner; False if there will be none.
 
-        There is one timer, and it keeps nothing alive: applications may make a handler for each
-        request, which would pay for timers of their own with time and memory.
+        There is one timer for all, and it keeps no object alive: an application may make a handler
+        for each request, for which separate timers would cost too much.
         """
         at = time.monotonic() + delay
         with self._lock:
@@ -239,7 +239,8 @@ class Runtime:
                     loop = self.thread.loop()
                 except RuntimeError:
                     return False
-                # In no context, or the timer would keep what the request holds for so long.
+                # In an empty context; otherwise the timer keeps the request's context variables
+                # alive.
                 loop.call_soon_threadsafe(loop.call_later, delay, self._sweep, context=Context())
                 self._next_sweep = at
             self._sweepables.add(sweepable)
@@ -256,7 +257,7 @@ class Runtime:
     # --- the ends of the process --------------------------------------------------------------
 
     def flush_at_exit(self) -> None:
-        """Wait for what is queued; called when the main thread has ended."""
+        """Wait for queued runs after the main thread has ended."""
         monitors = list(self.monitors)
         limit = max((each.exit_timeout for each in monitors), default=0.0)
         unnoticed = min(limit, _UNNOTICED)
@@ -276,7 +277,7 @@ class Runtime:
             self.give_up_at_exit()
 
     def close_at_exit(self) -> None:
-        """Close every monitor, and end what waits for a next one; the interpreter ends."""
+        """Close every monitor and all unused parts at the end of the interpreter."""
         monitors = list(self.monitors)
         _each(monitors, "close", max((each.exit_timeout for each in monitors), default=0.0))
         with self._lock:
@@ -287,7 +288,7 @@ class Runtime:
         self.thread.stop(0.25)
 
     def give_up_at_exit(self) -> None:
-        """Close without waiting, and log what is lost; called when the user will not wait."""
+        """Close without waiting, and log what is lost, when the user will not wait."""
         monitors = list(self.monitors)
         sinks = {sink for each in monitors for sink in each.sinks.workers}
 
@@ -307,7 +308,7 @@ class Runtime:
             )
 
     def restart_after_fork(self) -> None:
-        """In a forked child: the parent's queues, threads and counts are the parent's."""
+        """Replace the parent's queues, threads and counts in a forked child."""
         parts = [*self._parts.values()]
         self._start()
         for part in parts:
@@ -323,11 +324,11 @@ def _end(parts: list[Part], timeout: float) -> None:
 
 
 def _each(monitors: list[Monitor], method: str, timeout: float) -> bool:
-    """Flush or close monitors, within so many seconds for all together."""
+    """Flush or close monitors within `timeout` seconds for all together."""
     deadline = time.monotonic() + timeout
     done = [getattr(each, method)(max(0.0, deadline - time.monotonic())) for each in monitors]
     return all(done)  # every one got its chance, also after one that failed
 
 
-# What is there already stays when the module is loaded again, as in a notebook.
+# Keep the runtime when the module is loaded again, as in a notebook.
 RUNTIME: Runtime = globals().get("RUNTIME") or Runtime()

@@ -1,10 +1,10 @@
 """Sampling of runs: which are evaluated, and the chance each had.
 
-Every run has one number in [0, 1), made from its trace id or run id (`position`). A metric is
-evaluated where the number is below the highest of the chances that speak for it: its rate, and the
-probability of every rule the run matches. Since all of them compare the same number, that highest
-chance is exactly the metric's inclusion probability; were the comparisons independent of each
-other it would be `1 - (1 - p)(1 - q)...` instead, and more runs would be judged for the same rates.
+Every run has one number in [0, 1), computed from its trace id or run id (`position`). A metric is
+evaluated if the number is below the highest of its chances: its rate, and the probability of every
+rule that the run matches. All comparisons use the same number, so the highest chance is exactly the
+metric's inclusion probability; with independent numbers it would be `1 - (1 - p)(1 - q)...`, and
+more runs would be evaluated at the same rates.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ class SamplingDraw(NamedTuple):
 
 
 class _Rates:
-    """The rates of all metrics in one pipeline.
+    """Rates of all metrics in one pipeline.
 
     Args:
-        by_metric: Each metric's rate; empty where workers elsewhere say what is measured.
-        rate: The rate then.
+        by_metric: Each metric's rate; empty if a broker's workers choose the metrics.
+        rate: The rate in that case.
 
     Attributes:
         by_metric: Each metric's rate.
@@ -90,7 +90,7 @@ class _Rates:
 
 
 class _Held(NamedTuple):
-    """A run that ended unchosen and waits for what its user says."""
+    """A run that was not sampled and waits for its user's feedback."""
 
     run: RunHandle
     rules: tuple[str, ...]
@@ -98,18 +98,18 @@ class _Held(NamedTuple):
 
 
 class Sampler:
-    """Decides which runs are evaluated; safe to use from many threads.
+    """Samples runs; thread-safe.
 
     Args:
-        sampling: What the application said.
-        sample_rate: The rate, where that is all it said.
-        general: The rate where it said nothing.
+        sampling: The application's `sampling`.
+        sample_rate: The application's `sample_rate`, instead.
+        general: The rate without either.
         metrics: The names of all metrics.
         clock: Seconds, monotonic.
 
     Raises:
-        ConfigurationError: Both are given, a metric is named that is not measured, or a rate is out
-            of range.
+        ConfigurationError: Both are given, a named metric is not evaluated, or a rate is out of
+            range.
     """
 
     def __init__(
@@ -145,15 +145,15 @@ class Sampler:
         self._by_score = next((r for r in self._rules if isinstance(r, OnLowScore)), None)
         self._feedback = next((r for r in self._rules if isinstance(r, OnFeedback)), None)
         self._max_per_minute, self._clock = sampling.max_per_minute, clock
-        # A rule can only choose a run below its probability, so above the highest one nothing has
-        # to be followed. A cap, however, has to hear of every run.
+        # A rule can only choose a run below its probability, so runs above the highest one need not
+        # be captured. A cap, however, must count every run.
         highest = max((rule.probability for rule in self._rules), default=0.0)
         self._reach = 1.0 if self._rules and self._max_per_minute else highest
         self._log_once = LogOnce(logger)
         self.restart()
 
     def restart(self) -> None:
-        """Begin without anything held or counted, and with a lock of its own: in a forked child."""
+        """Reset held runs, counts and the lock, in a forked child."""
         # Re-entrant: a stream that is dropped half-read ends its run from the garbage collector,
         # which may run on this thread while it holds the lock.
         self._lock = threading.RLock()
@@ -169,7 +169,7 @@ class Sampler:
         """Draw for a run that has just started; None when it cannot be chosen any more.
 
         Args:
-            run_id: Decides outside any trace, as text.
+            run_id: The run's id, which is used outside a trace.
             pipeline: The application's name for the chain.
         """
         rates = self._pipelines.get(pipeline, self._others)
@@ -200,12 +200,12 @@ class Sampler:
         finished = FinishedRun(
             case=run.case, run_id=run.run_id, pipeline=run.pipeline, session_id=run.session_id
         )
-        # What a condition calls is not the application's own work. In a context of its own, so that
-        # nothing has to be undone: a signal's exception could prevent it.
+        # Runs that a condition starts are not the application's. A separate context needs no
+        # cleanup, which a signal's exception could prevent.
         try:
             matched = copy_context().run(self._matched, finished)
         except BaseException:
-            # Something from outside, such as Ctrl-C, while a rule was asked: not ours to stop.
+            # An exception from outside, such as Ctrl-C, is passed on.
             run.end("incomplete_run", "interrupted")
             raise
         result = self._choose(at, run.pipeline, matched)
@@ -221,7 +221,7 @@ class Sampler:
 
         Args:
             name: The run id, or the trace id: a trace may hold several runs.
-            value: What the user said.
+            value: The user's feedback.
         """
         rule = self._feedback
         if rule is None:
@@ -241,8 +241,8 @@ class Sampler:
             if result is None:
                 run.end("sampled_out")
                 continue
-            # The rate had its say when the run ended, and the runs it chose then stand for those
-            # users complained about as well: counted once more, complaints would weigh too much.
+            # The rate already sampled this traffic when the runs ended, so its runs represent those
+            # with complaints too: counted again, complaints would weigh too much.
             late = replace(
                 result, reason=rule.name, rules=(*rules, rule.name), represents_traffic=False
             )
@@ -257,7 +257,7 @@ class Sampler:
             return {**self._counts, **held}
 
     def close(self) -> None:
-        """Let go what is held: no feedback will be heard any more."""
+        """Drop the held runs: there will be no more feedback."""
         with self._lock:
             self._is_closed = True
             _let_go([self._pop(name) for name in list(self._held)])
@@ -285,7 +285,7 @@ class Sampler:
             return rates.shared
         chances = {metric: max(rate, ruled) * factor for metric, rate in rates.by_metric.items()}
         reason = "rate"
-        # The rate first: runs with this reason are then a plain random sample.
+        # The rate first, so that runs with this reason are a simple random sample.
         if at >= rates.highest * factor:
             reason = next(rule.name for rule in matched if at < rule.probability * factor)
         return SamplingResult(
@@ -314,10 +314,10 @@ class Sampler:
         self._log_once.failure("a sampling rule raised", error, in_application=True)
 
     def _look_for_scores(self, run: FinishedRun) -> None:
-        """Warn once of a retriever that gives no scores; a single one is enough not to."""
+        """Warn once if a retriever returns no scores; a single score is enough."""
         if not run.contexts:
             return
-        # Without the lock: that two threads may count as one does no harm.
+        # Without the lock: a lost count is harmless.
         self._unscored = -math.inf if run.scores else self._unscored + 1
         if self._unscored >= _ENOUGH:
             self._log_once.message(
@@ -373,63 +373,60 @@ def _let_go(gone: Iterable[_Held]) -> None:
 
 
 def position(key: str) -> float:
-    """A trace or run id as a number in [0, 1), uniform over ids.
+    """Map a trace or run id to a number in [0, 1), uniform over ids.
 
-    Whatever has a chance of `p` is chosen where this is below `p`. Being the same number for all,
-    a lower chance chooses a subset of what a higher one does.
+    A chance of `p` chooses a run if its number is below `p`. All chances use the same number, so a
+    lower chance chooses a subset of a higher one.
 
     Args:
         key: Any text; the same text gives the same number everywhere.
     """
-    # Ids are not uniform (the high bits of a UUIDv7 are the clock): hash them first. The 53 bits
-    # kept are a float's, or rounding could give 1.0.
+    # Ids are not uniform (the high bits of a UUIDv7 are the clock): hash them first. Keep 53 bits,
+    # as a float does, or rounding could give 1.0.
     hashed = _BLANK.copy()
     hashed.update(key.encode("utf-8", "surrogatepass"))
     return (int.from_bytes(hashed.digest()) >> _SPARE_BITS) * _UNIT
 
 
 def sampling_key(run_id: str | UUID) -> str:
-    """The id that decides about a run: that of the current trace, else its own."""
+    """Id that decides about a run: that of the current trace, else its own."""
     if not context.get_current():
         return str(run_id)  # nothing is current at all, no span either
     span_context = trace.get_current_span().get_span_context()
     return f"{span_context.trace_id:032x}" if span_context.is_valid else str(run_id)
 
 
-# Stopping after the first so many runs of a minute would leave the others no chance at all, and no
-# estimate could make up for them. Here every chance is lowered instead, by a factor that depends on
-# earlier traffic only: on how many runs came, and what chance each had, never on which were chosen.
-# So a run's chance is exactly what is recorded with it.
+# A hard stop within each minute would give later runs a chance of 0, which no estimate can correct.
+# Instead every chance is lowered by a factor that depends on earlier traffic only: on the number of
+# runs and their chances, never on which were chosen. So the recorded chance of a run is exact.
 
 
 class RateCap:
-    """A cap on runs per minute that leaves each run a chance that can be stated.
+    """Cap on runs per minute under which each run's chance stays known.
 
-    A bucket filled by the chances given out and emptied at a steady rate. Up to half of the bucket,
-    runs keep their chance; above, the factor falls in a straight line to 0 for a full one. Under
-    steady load it settles where as much is given out as runs out. Bucket and outflow of a minute
-    together make the cap, so that in no minute more than the cap is expected. What chance exceeds
-    all the same is stopped by `admit`; these runs are lost to estimates.
+    A leaky bucket that the granted chances fill. Up to half of the bucket, runs keep their chance;
+    above, the factor falls linearly to 0 for a full one. Bucket size and outflow of a minute add up
+    to the cap, so that the expected number of runs in any minute is within it. `admit` stops runs
+    that exceed it by chance; these are lost to estimates.
 
     Args:
-        per_minute: Runs in any minute at most.
+        per_minute: Most runs in any minute.
         clock: Seconds, monotonic.
     """
 
     def __init__(self, per_minute: int, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        # At least 2, or a single certain run could overflow it.
+        # At least 2, or a single run with chance 1 could overflow it.
         self._size = max(2.0, per_minute / 6)
         self._outflow = max(per_minute - self._size, per_minute / 2) / _MINUTE
         self._admitted: deque[float] = deque(maxlen=per_minute)
         self._level, self._at = 0.0, clock()
 
     def factor(self, probability: float) -> float:
-        """What to multiply a run's chances with, in [0, 1].
+        """Factor on a run's chances, in [0, 1].
 
         Args:
-            probability: The chance the run would have without a cap; it counts whether or not the
-                run is then chosen.
+            probability: The run's chance without a cap; it counts whether or not the run is chosen.
         """
         now = self._clock()
         self._level = max(0.0, self._level - (now - self._at) * self._outflow)
@@ -439,7 +436,7 @@ class RateCap:
         return factor
 
     def admit(self) -> bool:
-        """Whether a chosen run still finds room in the last minute."""
+        """Check whether a chosen run fits into the last minute."""
         now, times = self._clock(), self._admitted
         if len(times) == times.maxlen and now - times[0] < _MINUTE:
             return False

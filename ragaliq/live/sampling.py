@@ -1,4 +1,4 @@
-"""What an application may say about sampling: rates, a cap, and rules about finished runs."""
+"""Sampling settings of an application: rates, a cap, and rules about finished runs."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from ragaliq.errors import ConfigurationError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishedRun:
-    """What a rule may look at: a run with its answer, before it is decided whether to judge it.
+    """A run with its answer, as a sampling rule sees it before the decision.
 
     Attributes:
-        case: Question, context and answer, as the adapter or the application handed them in.
+        case: Question, context and answer, as submitted.
         run_id: The framework's id of the run.
         pipeline: The application's name for the chain.
         session_id: The conversation, when the application names it.
@@ -54,7 +54,7 @@ class FinishedRun:
 
     @property
     def scores(self) -> list[float]:
-        """The retriever's scores, of the passages that have one."""
+        """Retriever's scores of the passages that have one."""
         if isinstance(self.case, RunLog):
             scores = [passage.score for passage in self.case.found.passages]
         else:
@@ -63,43 +63,43 @@ class FinishedRun:
 
     @property
     def had_errors(self) -> bool:
-        """Whether something in the run failed that a retry, a fallback or a model made up for."""
+        """True if something in the run failed and a retry, a fallback or a model made up for it."""
         return isinstance(self.case, RunLog) and self.case.had_errors
 
 
 class SamplingRule(Protocol):
-    """Anything with a name, a probability and a `matches`; called in the request path."""
+    """A rule with a name, a probability and a `matches`; called in the request path."""
 
     @property
     def name(self) -> str:
-        """The `sampling_reason` of runs the rule chose."""
+        """`sampling_reason` of runs that the rule chose."""
 
     @property
     def probability(self) -> float:
-        """The chance of a run that matches, in (0, 1]."""
+        """Chance of a matching run, in (0, 1]."""
 
     def matches(self, run: FinishedRun) -> bool:
-        """Whether the rule is about this run; must depend on nothing but the run."""
+        """Check whether the run matches; must depend on nothing but the run."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OnError:
-    """Runs in which a retriever, a tool or a model raised, and that answered all the same."""
+    """Matches runs with an error in a retriever, tool or model that still gave an answer."""
 
     name: str = "error"
     probability: float = 1.0
 
     def matches(self, run: FinishedRun) -> bool:
-        """Whether something failed that a retry, a fallback or a model made up for."""
+        """Check whether something failed and a retry, a fallback or a model made up for it."""
         return run.had_errors
 
 
 @dataclass(frozen=True)
 class OnTag:
-    """Runs that carry a tag.
+    """Matches runs with a tag.
 
     Args:
-        tags: A tag, or several of which one is enough.
+        tags: One or more tags; one match is enough.
     """
 
     tags: str | Collection[str]
@@ -108,16 +108,16 @@ class OnTag:
     probability: float = 1.0
 
     def matches(self, run: FinishedRun) -> bool:
-        """Whether the run carries one of the tags."""
+        """Check whether the run has one of the tags."""
         wanted = (self.tags,) if isinstance(self.tags, str) else self.tags
         return any(tag in wanted for tag in run.tags)
 
 
 @dataclass(frozen=True)
 class OnLowScore:
-    """Runs whose passages the retriever itself found poor.
+    """Matches runs whose passages have low scores from the retriever.
 
-    For scores of which higher is better. Runs without any score never match.
+    For scores where higher is better. Runs without scores never match.
 
     Args:
         below: The limit, in the retriever's own unit.
@@ -136,7 +136,7 @@ class OnLowScore:
         _require_number("OnLowScore", self.below)
 
     def matches(self, run: FinishedRun) -> bool:
-        """Whether the best passage, or any, is below the limit."""
+        """Check whether the best passage, or any, is below the limit."""
         scores = run.scores
         if not scores:
             return False
@@ -145,9 +145,9 @@ class OnLowScore:
 
 @dataclass(frozen=True)
 class OnCondition:
-    """Runs for which a function of the application's is true.
+    """Matches runs for which a function of the application returns true.
 
-    It runs inside the request: keep it quick. When it raises, the run does not match, and
+    The function runs inside the request: keep it fast. If it raises, the run does not match, and
     `stats().sampling["rule_errors"]` counts it.
 
     Args:
@@ -164,21 +164,21 @@ class OnCondition:
             raise ConfigurationError("OnCondition: give a plain function, not a coroutine function")
 
     def matches(self, run: FinishedRun) -> bool:
-        """What the function returns."""
+        """Call the function."""
         return bool(self.condition(run))
 
 
 @dataclass(frozen=True, kw_only=True)
 class OnFeedback:
-    """Runs whose user says afterwards that they were bad; see `Monitor.feedback`.
+    """Matches runs whose user reports afterwards that they were bad; see `Monitor.feedback`.
 
-    Runs that nothing else chose are kept for a while, with their text, in this process's memory.
+    Runs that were not sampled are held for a while, with their text, in this process's memory.
 
     Args:
         below: Feedback below this number is bad; False counts as 0, True as 1.
-        hold: Seconds a run is kept.
-        max_runs: Runs kept; beyond, the oldest is let go.
-        max_bytes: Bytes of text kept; beyond, the oldest is let go.
+        hold: Seconds to hold a run.
+        max_runs: Most held runs; the oldest is dropped first.
+        max_bytes: Most bytes of their texts; the oldest is dropped first.
     """
 
     below: float = 0.5
@@ -195,11 +195,11 @@ class OnFeedback:
         )
 
     def matches(self, run: FinishedRun) -> bool:  # noqa: ARG002 - as of every rule
-        """False: when a run ends, nobody has said anything about it yet."""
+        """Return False: at the end of a run there is no feedback yet."""
         return False
 
     def is_bad(self, value: float) -> bool:
-        """Whether this feedback calls for an evaluation."""
+        """Check whether this feedback calls for an evaluation."""
         return value < self.below
 
 
@@ -210,19 +210,19 @@ def _require_number(owner: str, below: object) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """Which runs are evaluated, and with which metrics.
+    """Rates by pipeline and metric, rules, and a cap.
 
-    A metric's rate in a pipeline is the lower of the two where both have a rate of their own, the
-    one that is given where one has, and `rate` where neither has.
+    A metric's rate in a pipeline is the lower one if both have a rate, the given one if one has,
+    and `rate` if neither has.
 
     Args:
         rate: Share of runs to evaluate, 0 to 1; by default from `RAGALIQ_SAMPLE_RATE`, else 1.0.
         pipelines: Rates of pipelines, by name.
         metrics: Rates of metrics, by name.
-        rules: What to evaluate whatever the rate; the highest probability wins. With rules, every
-            run is followed to its end.
-        max_per_minute: Most runs this process evaluates in a minute. Beyond it, every run's
-            probability is lowered and recorded so.
+        rules: Rules that evaluate runs beyond the rate; the highest probability applies. With
+            rules, every run is captured to its end.
+        max_per_minute: Most runs this process evaluates in a minute. Near it, the chance of every
+            run is lowered, and recorded.
 
     Raises:
         ConfigurationError: A value is out of its range, or two rules have one name.
@@ -266,20 +266,20 @@ class Sampling:
 
     @classmethod
     def everything(cls) -> Self:
-        """Every run with every metric, for tests."""
+        """Sampling of every run with every metric, for tests."""
         return cls(rate=1.0)
 
     @classmethod
     def nothing(cls) -> Self:
-        """No run at all, for tests; unlike a monitor that is off, it still counts."""
+        """Sampling of no run, for tests; unlike a monitor that is off, runs are counted."""
         return cls(rate=0.0)
 
 
 def require_rate(what: str, rate: object) -> None:
-    """Refuse what is no share.
+    """Refuse a rate that is not a share.
 
     Raises:
-        ConfigurationError: It is not a number within [0, 1]; the message says what it is for.
+        ConfigurationError: It is not a number within [0, 1]; the message names the setting.
     """
     if not isinstance(rate, int | float) or not 0.0 <= rate <= 1.0:
         raise ConfigurationError(f"{what} must be within [0, 1], got {rate!r}")
@@ -287,14 +287,14 @@ def require_rate(what: str, rate: object) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SamplingResult:
-    """Why a run is evaluated, with which metrics, and what chance each had.
+    """Reason to evaluate a run, the chosen metrics, and their chances.
 
     Attributes:
         probability: The chance the run had of being evaluated at all, in (0, 1].
         metrics: The chosen metrics, each with the chance it had; empty for all of them.
-        reason: `rate`, the name of the rule that made the difference, or `requested`.
+        reason: `rate`, the name of the decisive rule, or `requested`.
         rules: The names of all rules the run matched.
-        represents_traffic: False for a run that was chosen when it was already over.
+        represents_traffic: False for a run that was chosen after its end.
     """
 
     probability: float = 1.0

@@ -1,4 +1,4 @@
-"""Scores an application's answers from the spans that it makes already."""
+"""Span processor that scores an application's answers from its existing spans."""
 
 from __future__ import annotations
 
@@ -63,30 +63,30 @@ _READING_SECONDS = 10.0
 class RagaliqSpanProcessor(SpanProcessor):
     """Scores the RAG runs in the spans of OpenInference, GenAI or OpenLLMetry instrumentation.
 
-    Add it to the application's tracer provider, before the exporter's processor; nothing else of
-    the application changes. A run is the outermost span of language model work, whatever request
-    is around it, with all below it. Retrievers and models that the application calls itself,
-    without a chain, are one run in each request.
+    Add it to the application's tracer provider, before the exporter's processor; nothing else
+    changes. A run is the outermost span of language model work within a request, with all spans
+    below it. Retrievers and models that the application calls without a chain are one run in each
+    request.
 
-    Copying a finished span takes microseconds. What the spans mean is read `grace` seconds after
-    the run's end, on a thread of its own. Nothing is kept of runs that are sampled out, and of
-    spans that belong to no run.
+    Copying a finished span takes microseconds. The spans are interpreted `grace` seconds after the
+    run's end, on a separate thread. Runs that are sampled out, and spans outside runs, are not
+    kept.
 
-    Do not attach a handler of ragaliq's to the same application: its runs would be scored twice.
+    Do not also attach a ragaliq handler to the application: its runs would be scored twice.
 
     Args:
         monitor: Samples, scores and counts the runs.
         roots: Names of the application's own spans that are each a run.
         pipeline: Name for every run; by default the name of its first span.
-        attribute_names: Where the application itself keeps what the conventions do not say.
-        mapping: What the application's own spans are; `ragaliq.traces.read_mapping` reads a file.
-        resolve: Called with the ids of documents that spans name without a text; gives the texts
-            of those that it knows, as a dictionary. It may block.
+        attribute_names: Attributes in which the application keeps what the conventions lack.
+        mapping: Mapping of the application's own spans; `ragaliq.traces.read_mapping` reads a file.
+        resolve: Called with the ids of documents without text in the spans; returns the known texts
+            as a dictionary. It may block.
         grace: Seconds to wait for late spans after the end of a run.
-        max_traces: Runs followed at the same time; beyond it the oldest is given up (`evicted`).
-        max_spans: Spans of one run; one with more is given up (`evicted`).
-        max_bytes: Bytes of all that is kept; beyond it the oldest run is given up (`evicted`).
-        max_age: Seconds after which a run that never ended is given up (`expired`).
+        max_traces: Most open runs; the oldest is evicted first (`evicted`).
+        max_spans: Most spans of one run; a run with more is evicted (`evicted`).
+        max_bytes: Most bytes of all kept spans; the oldest run is evicted first (`evicted`).
+        max_age: Seconds after which a run that never ended expires (`expired`).
 
     Attributes:
         errors: Spans that could not be handled.
@@ -156,7 +156,7 @@ class RagaliqSpanProcessor(SpanProcessor):
         watch_process(self)
 
     def restart_after_fork(self) -> None:
-        """Forget everything, in a forked child: what was running runs in the parent."""
+        """Forget everything in a forked child: the parent's runs go on there."""
         # Held while anything of what all units keep together changes. Re-entrant: a stream that is
         # dropped half-read ends its spans from the garbage collector, which may run on this thread
         # while it is held.
@@ -171,13 +171,13 @@ class RagaliqSpanProcessor(SpanProcessor):
         self._asked_at = -math.inf  # what ended before is wanted without grace
 
     def __len__(self) -> int:
-        """Runs followed now."""
+        """Number of open runs."""
         return len(self._runs)
 
     # --- the request path: spans start and end on any thread ----------------------------------
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
-        """Note a span that has started; never raises."""
+        """Register a span that has started; never raises."""
         if self._is_off:
             return
         try:
@@ -295,7 +295,7 @@ class RagaliqSpanProcessor(SpanProcessor):
                 unit.handle.withdraw()
 
     def _ended_outside(self, span: ReadableSpan, context: SpanContext) -> None:
-        """A span of no run; it may be around an application's own steps: the whole request's."""
+        """Handle a span outside runs; it may enclose an application's steps: a whole request."""
         kind = self._recognition.learn(span)
         if kind in _STEPS and context.trace_id not in self._loose and not self._is_past(context):
             # It says only now what it is: a step of a request that goes on.
@@ -312,7 +312,7 @@ class RagaliqSpanProcessor(SpanProcessor):
         return self._runs.is_ignored(context.span_id)
 
     def _keep(self, unit: _Unit, span: ReadableSpan, context: SpanContext) -> TraceSpan:
-        """Copy a finished span for its run, and give runs up where that is too much."""
+        """Copy a finished span for its run, and evict runs beyond the limits."""
         copy, size = _copied(span, self._wanted)
         parent = span.parent
         ids = context.trace_id, context.span_id, None if parent is None else parent.span_id
@@ -335,7 +335,7 @@ class RagaliqSpanProcessor(SpanProcessor):
         return any(self._recognition.kind(copy) in _SOURCES for _, copy in unit.spans)
 
     def _loosen(self, unit: _Unit) -> bool:
-        """Have a unit's steps wait for the request around them; whether others did already.
+        """Make a unit's steps wait for the enclosing request; return True if others did already.
 
         Then they are that unit's, and this one is closed.
         """
@@ -358,7 +358,7 @@ class RagaliqSpanProcessor(SpanProcessor):
             return True
 
     def _end(self, unit: _Unit) -> None:
-        """Have a unit read when its time of grace is over; one without a handle is over at once."""
+        """Schedule the reading of a unit after its grace; close one without a handle at once."""
         if unit.handle is None:
             self._close(unit)
             return
@@ -373,7 +373,7 @@ class RagaliqSpanProcessor(SpanProcessor):
             is_first = len(self._due) == 1  # or else the reader is at work
         if is_first:
             try:
-                # In no context: the request's would be kept for so long.
+                # In an empty context; otherwise the request's context variables stay alive.
                 contextvars.Context().run(self._reader.submit, self._read_due)
             except RuntimeError:  # no thread can be started
                 self._due.clear()
@@ -384,7 +384,7 @@ class RagaliqSpanProcessor(SpanProcessor):
             unit.discard(reason)
 
     def _close(self, unit: _Unit) -> bool:
-        """Follow a unit no more; whether it was followed."""
+        """Stop following a unit; return whether it was followed."""
         is_first = self._runs.close(unit)
         if is_first:
             self._release(unit)
@@ -399,7 +399,7 @@ class RagaliqSpanProcessor(SpanProcessor):
     # --- where there is time ------------------------------------------------------------------
 
     def sweep(self) -> None:
-        """Give up what is overdue; called by the monitor's timer."""
+        """Expire overdue runs; called by the monitor's timer."""
         self._runs.sweep()
 
     def hand_over_ended(self) -> bool:
@@ -416,7 +416,7 @@ class RagaliqSpanProcessor(SpanProcessor):
             )
 
     def _read_due(self) -> None:
-        """Read each unit when its grace is over, or somebody waits for it, until none is left."""
+        """Read each unit after its grace, or when a flush waits for it, until none is left."""
         while self._due:
             unit = self._due[0]
             due = unit.ended + self._grace
@@ -454,7 +454,7 @@ class RagaliqSpanProcessor(SpanProcessor):
     def _handles(
         self, found: Sequence[TracedCase], handle: RunHandle, unit: _Unit
     ) -> Iterator[tuple[TracedCase, RunHandle]]:
-        """Each case with a handle: the unit's own for one, new ones for the others."""
+        """Pair each case with a handle: the unit's own for one, new ones for the others."""
         top = f"{unit.key:016x}"
         own = next((case for case in found if case.target.span_id == top), None)
         for case in found:
@@ -495,7 +495,7 @@ class RagaliqSpanProcessor(SpanProcessor):
 
 
 def _is_local(parent: SpanContext | None) -> bool:
-    """Whether a span is inside another of this process."""
+    """True if the span's parent is in this process."""
     return parent is not None and not parent.is_remote
 
 
@@ -526,11 +526,11 @@ class _Unit:
 
     @property
     def is_loose(self) -> bool:
-        """Whether it waits for the end of the request around it."""
+        """True while it waits for the end of the enclosing request."""
         return self.processor._loose.get(self.trace_id) is self
 
     def discard(self, reason: str) -> None:
-        """It was given up."""
+        """Discard the run."""
         self.processor._release(self)
         if self.handle is not None:
             self.handle.discard(reason)
@@ -573,7 +573,7 @@ _SOURCES = frozenset({Kind.RETRIEVER, Kind.RERANKER, Kind.TOOL})
 
 
 class _Recognition:
-    """Knows spans by their instrumentation, their first attributes and their names."""
+    """Recognises spans by their instrumentation, their first attributes and their names."""
 
     def __init__(self, roots: Collection[str], mapping: Sequence[SpanRule]) -> None:
         self.roots = frozenset(roots)
@@ -582,7 +582,7 @@ class _Recognition:
         self._learned: set[tuple[str, str]] = set()
 
     def at_start(self, span: ReadableSpan) -> Kind | None:
-        """What a span that has just started is; None where its end will tell."""
+        """Kind of a span that has just started; None if only its end will tell."""
         if span.name in self.roots:
             return Kind.CHAIN
         scope = _scope_of(span)
@@ -597,7 +597,7 @@ class _Recognition:
         return None if _is_known(scope) or (scope, span.name) in self._learned else Kind.NONE
 
     def kind(self, copy: TraceSpan) -> Kind:
-        """What a finished span is."""
+        """Kind of a finished span."""
         if any(is_hit(event.name) for event in copy.events):
             return Kind.RETRIEVER
         return self._kind(copy.name, copy.attributes, copy.scope)
@@ -609,14 +609,14 @@ class _Recognition:
         return kind_of(attributes, scope)
 
     def learn(self, span: ReadableSpan) -> Kind:
-        """What a span is that has ended and was not recognised at its start."""
+        """Kind of a finished span that was not recognised at its start."""
         kind = self._kind(span.name, span.attributes or {}, _scope_of(span))
         if kind in _WORK and len(self._learned) < _MOST_NAMES:
             self._learned.add((_scope_of(span), span.name))
         return kind
 
     def is_run(self, copy: TraceSpan) -> bool:
-        """Whether a finished span with no run above it is a run of its own."""
+        """True if a finished span without an enclosing run is itself a run."""
         if copy.name in self.roots:
             return True
         if self.kind(copy) not in _RUNS:
@@ -631,7 +631,7 @@ def _is_known(scope: str) -> bool:
 
 
 def _scope_of(span: ReadableSpan) -> str:
-    """The name of the instrumentation that made a span."""
+    """Name of the instrumentation that made a span."""
     scope = span.instrumentation_scope
     return "" if scope is None else scope.name
 

@@ -1,4 +1,4 @@
-"""Counting what became of every run, so that nothing is lost silently."""
+"""Counts of all runs by outcome, so that nothing is lost silently."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class MonitorStats:
-    """A monitor's counts at one moment.
+    """Counts of a monitor at one moment.
 
     `started == sum(outcomes.values()) + pending` always holds.
 
     Attributes:
-        started: Runs the monitor noticed.
+        started: Runs that were begun.
         pending: Runs still open, queued or being evaluated.
-        outcomes: Runs by how they ended.
+        outcomes: Runs by outcome.
         incomplete: The runs that ended as `incomplete_run`, by reason.
         without_context: The evaluated runs whose case has no context, by reason; see `CaseSources`.
         evaluations: Per metric, results by status.
@@ -37,19 +37,19 @@ class MonitorStats:
         unjudged: The evaluated runs that were kept from the judge while the breaker was open.
         breaker: `closed`, `open` or `half_open`; see `CircuitBreaker`.
         queued: Runs waiting to be evaluated.
-        queued_bytes: Bytes their texts take.
-        budget: Each limit of the budget, and where it stands.
-        limits_storage: Where budget and rate limits are counted: `local` in this process, `shared`
-            with other processes, or `unavailable` when that storage cannot be reached.
+        queued_bytes: Bytes of their texts.
+        budget: State of each limit of the budget.
+        limits_storage: Storage of budget and rate limits: `local` in this process, `shared` with
+            other processes, or `unavailable` if the shared one cannot be reached.
         callback_errors: Times `on_result` raised.
         callback_timeouts: Times it took too long, or was not called because an earlier call still
             blocked its thread.
-        sinks: What became of the results in each sink, by name.
-        sampling: What sampling did besides choosing by chance; see the page on sampling.
-        executor: Where runs are evaluated now: `thread`, `process`, or for workers elsewhere the
-            broker's kind, such as `redis`.
-        publish_errors: Failed attempts to enqueue runs for workers elsewhere.
-        restarts: Times the process that judges died and was started again.
+        sinks: Counts of each sink, by name.
+        sampling: Counts of sampling by rules, cap and feedback; see the page on sampling.
+        executor: Executor in use: `thread`, `process`, or for a broker's workers its kind, such as
+            `redis`.
+        publish_errors: Failed attempts to enqueue runs for a broker's workers.
+        restarts: Times the child process died and was restarted.
     """
 
     started: int = 0
@@ -76,16 +76,16 @@ class MonitorStats:
 
 _SKIPPED: tuple[Outcome, ...] = ("incomplete_run", "not_rag")
 _MOST_SKIPPED = 1_000
-# Runs that end without a score before that is said.
+# Runs that end without a score before a warning.
 _TELLING_RUNS = 20
 
 
 class RunCounters:
-    """The counters of one monitor in one process; safe to use from many threads.
+    """Counters of one monitor in one process; thread-safe.
 
-    Pending runs are counted by themselves, and what started is the sum: the books add up whatever
-    happens. An exception from a signal (Ctrl-C, a time limit of Celery's) may come between any two
-    lines, so what belongs together changes in one.
+    Pending runs have their own counter, and `started` is the sum, so the counts always add up. An
+    exception from a signal (Ctrl-C, Celery's time limit) may come between any two statements, so
+    related counts change in one.
 
     Attributes:
         process: The process it counts for.
@@ -113,23 +113,23 @@ class RunCounters:
         self.is_closed = self.is_given_up = False
 
     def begin(self, run: RunHandle) -> None:
-        """A run has begun."""
+        """Count the begin of a run."""
         with self._lock:
             run.is_pending, self._pending = True, self._pending + 1
 
     def sampled_out(self) -> None:
-        """A run has begun that will not be evaluated; the same as its start and its end."""
+        """Count the begin and end of a run that is not evaluated."""
         with self._lock:
             self._sampled_out += 1
 
     def withdraw(self, run: RunHandle) -> None:
-        """A run that has begun is counted elsewhere."""
+        """Remove a run that is counted elsewhere."""
         with self._lock:
             if run.is_pending:
                 run.is_pending, self._pending = False, self._pending - 1
 
     def end(self, run: RunHandle, outcome: Outcome, reason: str = "") -> None:
-        """A run has ended; `reason` says why it is incomplete. Only the first end counts."""
+        """Count the end of a run; `reason` says why it is incomplete. Only the first end counts."""
         how, ended = (outcome, reason), self._ended
         with self._lock:
             left = self._pending - 1
@@ -147,13 +147,13 @@ class RunCounters:
         unjudged: bool = False,
         no_context: str = "",
     ) -> None:
-        """A run has been evaluated.
+        """Count an evaluated run.
 
         Args:
-            run: Which.
-            results: By metric.
-            unjudged: Whether it was kept from the judge.
-            no_context: Why its case has no context, if it has none.
+            run: The run.
+            results: Its results by metric.
+            unjudged: Whether the breaker kept it from the judge.
+            no_context: Reason why its case has no context; empty if it has one.
         """
         is_lacking = {result.status for result in results.values()} == {Status.NO_CONTEXT}
         with self._lock:
@@ -166,12 +166,12 @@ class RunCounters:
                 self._usage += result.usage
 
     def skipped(self) -> Mapping[tuple[str, str, str], int]:
-        """The runs that gave no case, by outcome, reason and pipeline."""
+        """Number of runs without a case, by outcome, reason and pipeline."""
         with self._lock:
             return Counter(self._skipped)
 
     def none_scored(self) -> str:
-        """What became of the first runs where none of a good number was scored, else nothing."""
+        """Outcomes of the first runs, if many ended and none was scored; empty otherwise."""
         with self._lock:
             ended = dict(self._ended)
         is_telling = sum(ended.values()) >= _TELLING_RUNS
@@ -180,7 +180,7 @@ class RunCounters:
         return ", ".join(f"{n} {reason or outcome}" for (outcome, reason), n in ended.items())
 
     def abandon(self) -> None:
-        """In a forked child: make calls by leftovers of the parent's runs harmless.
+        """Make late calls for the parent's runs harmless in a forked child.
 
         The parent may have held the lock at the moment of the fork.
         """
@@ -188,7 +188,7 @@ class RunCounters:
         self.is_closed = True
 
     def snapshot(self) -> MonitorStats:
-        """The counts now."""
+        """Current counts."""
         outcomes: Counter[str] = Counter()
         incomplete: Counter[str] = Counter()
         with self._lock:

@@ -1,4 +1,4 @@
-"""Runs in finished spans, offered to a monitor: from this process or from anywhere else."""
+"""Runs in finished spans, submitted to a monitor: from this process or others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ragaliq.traces.conventions import Kind
 
 
 def begin_traced(monitor: Monitor, case: TracedCase, pipeline: str = "") -> RunHandle | None:
-    """Announce the run of a trace, which is sampled by its trace id; None where it is not chosen.
+    """Announce the run of a trace, sampled by its trace id; None if it is not sampled.
 
     Args:
         monitor: Samples and counts it.
@@ -33,14 +33,14 @@ def end_traced(
 
     Args:
         run: The run.
-        case: What its spans show.
-        is_sampled: Whether the application's tracer keeps its spans.
-        is_open: Whether a step of it had not ended when the run had.
+        case: The run as read from its spans.
+        is_sampled: Whether the application's tracer records its spans.
+        is_open: Whether one of its steps had not ended when the run had.
     """
     if case.log is None:
         run.discard(case.reason)
     elif is_open and not _was_said(case):
-        # The run is over and a step of it is not: the answer is only its beginning.
+        # The run has ended but a step has not: the answer is incomplete.
         run.discard("truncated")
     else:
         flags = {} if is_sampled else {"trace_flags": 0}
@@ -54,6 +54,6 @@ def end_traced(
 
 
 def _was_said(case: TracedCase) -> bool:
-    """Whether a model that came to its end gave the answer, while another was given up."""
+    """True if a model that finished gave the answer, while another one was abandoned."""
     answer = case.log.response if case.log is not None else ""
     return any(step.kind is Kind.LLM and step.reply == answer for step in case.steps)

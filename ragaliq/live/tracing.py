@@ -1,4 +1,4 @@
-"""`@monitor.trace`: runs of an application that no framework follows."""
+"""`@monitor.trace`: runs of an application without a framework."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def traced(
     question: str | None,
     answer: Callable[[Any], str] | None,
 ) -> F:
-    """The function, with each call followed as a run; see `Monitor.trace`.
+    """Wrap the function so that each call is captured as a run; see `Monitor.trace`.
 
     Raises:
         ConfigurationError: It is a generator, or has no parameter named `question`.
@@ -76,7 +76,7 @@ def traced(
                 run.discard("errored")
             raise
         finally:
-            # A coroutine that is dropped half-way may be closed in another context.
+            # A dropped coroutine may be closed in another context.
             with suppress(ValueError):
                 _LOG.reset(token)
         if run is not None:
@@ -84,7 +84,7 @@ def traced(
             try:
                 given = signature.bind(*arguments, **keywords).arguments
             except TypeError:
-                # A decorator below changed what the function takes, but not what it says it takes.
+                # An inner decorator changed the parameters but not the signature.
                 given = dict(enumerate(arguments)) | keywords
             texts = [value for value in given.values() if isinstance(value, str)]
             asked = given.get(question) if question else next(iter(texts), None)

@@ -1,4 +1,4 @@
-"""`ragaliq label phoenix://PROJECT`: what people said of runs in a product, as labels."""
+"""`ragaliq label phoenix://PROJECT`: people's annotations of runs in a product, as labels."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def label_from_backend(address: str, out: Path, name: str, *, at_random: bool) -
     """Write a row for each run that people annotated under a name.
 
     A row has the whole answer as its claim, as `bench` and `calibrate` read it, and the mean of
-    what people gave as its `score`.
+    people's values as its `score`.
 
-    Where the annotated runs are a random sample of the project's, they count in `quality`, each
-    with the share of its pipeline's runs that is annotated.
+    If the annotated runs are a random sample of the project's, they count in `quality`, each with
+    the share of annotated runs in its pipeline.
     """
     if out.exists():
         raise ConfigurationError(f"{out} exists; delete it, or name another file")
@@ -77,7 +77,7 @@ def label_from_backend(address: str, out: Path, name: str, *, at_random: bool) -
 
 
 def _note_chances(rows: list[dict[str, Any]], reader: BackendReader) -> None:
-    """Say of each row that it was drawn, with the chance that runs of its pipeline had."""
+    """Mark each row as drawn, with the chance of runs in its pipeline."""
     labelled = Counter(str(row["group"]) for row in rows)
     since, until, _ = reader.window
     until = time.time() if until is None else until
@@ -98,7 +98,7 @@ def _note_chances(rows: list[dict[str, Any]], reader: BackendReader) -> None:
 
 
 def _score(annotation: Annotation) -> float | None:
-    """What a person said as a score in [0, 1], 1 for an answer that is supported."""
+    """Score in [0, 1] of a person's annotation, 1 for a supported answer."""
     value = annotation.value
     if isinstance(value, str):
         word = value.strip().lower().replace("_", " ").replace("-", " ")

@@ -1,4 +1,4 @@
-"""`ragaliq judge bench`, `judge compare`, `calibrate`: how good a judge is on labelled claims."""
+"""`ragaliq judge bench`, `judge compare`, `calibrate`: quality of a judge on labelled claims."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def _render(data: Path, judge: LLMJudge, path: Path) -> int:
 
 
 def _other(compare: str | None, file: Path | None, data: Path) -> JudgeBench | None:
-    """The judge to compare with, before anything is spent on the first one."""
+    """Load the bench to compare with, before anything is spent on the first judge."""
     if file is not None:
         return JudgeBench.load(file)
     if compare is None:
@@ -213,7 +213,7 @@ def show_bench(bench: JudgeBench) -> None:
 def show_comparison(
     first: JudgeBench, second: JudgeBench, *, seed: int, files: tuple[Path | None, Path | None]
 ) -> None:
-    """Print how the second judge does against the first; `files` tell two of one name apart."""
+    """Print the comparison of two judges; `files` distinguish two of one name."""
     found = compare_benches(first, second, seed=seed)
     output.print(
         escape_for_terminal(f"second minus first, on {found.pairs:,} claims that both decided")
@@ -336,7 +336,8 @@ def calibrate(
         timeout=timeout,
     )
     require_some_success(judged, labels)
-    # In the file's order and not in that of the replies: the same labels give the same calibration.
+    # In the file's order, not that of the replies, so that the same labels give the same
+    # calibration.
     rows = sorted((row for row in judged if row.failure is None), key=lambda row: row.id)
     if len(rows) < len(judged):
         errors.print(f"{len(judged) - len(rows):,} claims are skipped: the judge failed on them")
@@ -415,7 +416,7 @@ def judge_file(
     concurrency: int = 8,
     timeout: float = 120.0,
 ) -> list[JudgedClaim]:
-    """Have the claims of a file judged, but for those that the journal holds."""
+    """Let the judge decide the claims of a file, except those in the journal."""
     if max_cost is not None and journal is None:
         raise ConfigurationError("--max-cost needs --journal, or what was paid for would be lost")
     # Reading all first finds a bad row before anything is spent.
@@ -459,7 +460,7 @@ def judge_file(
 
 
 def require_some_success(judged: Sequence[JudgedClaim], data: Path) -> None:
-    """Refuse figures of nothing."""
+    """Refuse figures if the judge failed on every claim."""
     if not judged:
         raise DatasetError(f"{data}: there are no claims in it")
     failed = {row.error_type for row in judged if row.failure is not None}

@@ -1,4 +1,4 @@
-"""`ragaliq quality`: the figures of each week as people would judge them."""
+"""`ragaliq quality`: figures of each week as people would judge them."""
 
 from __future__ import annotations
 
@@ -250,7 +250,7 @@ def _alarm(alarm: QualityChange) -> str:
 def _show_plan(series: QualitySeries, half_width: float) -> None:
     week = series.labelled or series.weeks[-1]
     if week.anchored is None:
-        # What people will say is not known: as though the judge's scores were theirs.
+        # People's verdicts are not known yet: assume the judge's scores.
         spread = _spread(week)
         needed: int | None = math.ceil((1.96 / half_width) ** 2 * spread)
         basis = "without labels yet; a judge that agrees with you needs fewer"
@@ -289,7 +289,7 @@ def _signed(estimate: Estimate) -> str:
 def _rejudge(
     answers: Sequence[SelectedAnswer], judge: LLMJudge, anchors: AnchorFile, *, policy: PolicyName
 ) -> None:
-    """Have a judge score answers that were scored before, with the same metrics and thresholds."""
+    """Let a judge score answers again, with the same metrics and thresholds."""
     metrics = {
         anchor.metric: answer.record.results[anchor.metric].threshold
         for answer in answers

@@ -1,1 +1,1 @@
-"""How the embedded judge's parameters are made and measured; nothing at run time imports this."""
+"""Training and measurement of the embedded judge's parameters; not used at run time."""

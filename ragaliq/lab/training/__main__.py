@@ -1,4 +1,4 @@
-"""Train the embedded judge and print how well it does on data it was not trained on.
+"""Train the embedded judge and print its quality on data it was not trained on.
 
     python -m ragaliq.lab.training DATA_DIR
 

@@ -1,4 +1,4 @@
-"""How well the embedded judge does on claims of families it was not trained on; the model card.
+"""Quality of the embedded judge on families it was not trained on; the model card.
 
 The card's tables stand between two comment lines, so that the recipe can write them and a test can
 tell when they are not what was measured.
@@ -55,7 +55,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """How well one set is separated.
+    """Separation of supported and unsupported claims in one set.
 
     Attributes:
         claims: Their number.
@@ -132,7 +132,7 @@ def reproduce(rows: Sequence[Labelled], parameters: Parameters) -> tuple[float, 
 def _judged(
     row: Labelled, claims: Sequence[str], parameters: Parameters
 ) -> tuple[Judged, Match, Sign | None]:
-    """The lowest support of some claims, whether all are SUPPORTED, and what the last one shows."""
+    """Lowest support of some claims, whether all are SUPPORTED, and the match of the last."""
     support, is_accepted = 1.0, True
     for claim in claims:
         match, sign, features = examine(claim, row.context, parameters.frequencies)
@@ -170,7 +170,7 @@ _END = "<!-- end -->\n"
 def record(
     figures: Mapping[str, Figures], shipped: Mapping[str, tuple[float, float]], folder: Path
 ) -> dict[str, object]:
-    """The figures as they are stored with the parameters in `folder`.
+    """Figures in the form stored with the parameters in `folder`.
 
     `figures` are by set, each with its family excluded; `shipped` those of the parameters.
     """
@@ -185,7 +185,7 @@ def record(
 
 
 def _short(value: object) -> object:
-    """The same with four decimals: more would only say how many resamples were drawn."""
+    """Round to four decimals: further ones depend on the number of resamples."""
     if isinstance(value, float):
         return round(value, 4)
     if isinstance(value, dict):

@@ -61,7 +61,7 @@ def train(
 
 
 def _threshold(data: Data, scores: Mapping[str, Sequence[float]]) -> float:
-    """The median of what suits each set best.
+    """Threshold: the median of the best thresholds of all sets.
 
     One for all pooled hangs on which set is steepest, and their mean on the set that differs most.
     """
@@ -74,7 +74,7 @@ def _threshold(data: Data, scores: Mapping[str, Sequence[float]]) -> float:
 
 
 def _weights(data: Data, name: str, sets: Sequence[str]) -> Iterator[float]:
-    """Families count alike, so do the sets of a family, and both labels of a set."""
+    """Weights that make families equal, the sets of a family, and both labels of a set."""
     present = [
         members
         for names in FAMILIES.values()
@@ -196,7 +196,7 @@ def _solve(matrix: list[list[float]], right: list[float]) -> list[float]:
 
 
 def best_threshold(scores: Sequence[float], labels: Sequence[int]) -> float:
-    """Where to cut for the best balanced accuracy.
+    """Threshold with the best balanced accuracy.
 
     Many thresholds are nearly as good as the best one, and which of them comes out on top is
     chance. So this is their mean, weighted by `exp((accuracy - best) / softness)`.
