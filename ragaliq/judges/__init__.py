@@ -1,4 +1,4 @@
-"""Who decides: Claude, the embedded judge, a model on your server, or your own judge.
+"""The judges: Claude, the embedded judge, a model on your server, or your own class.
 
 Judges that need an SDK are loaded on first access, so that importing this package stays cheap.
 """

@@ -1,8 +1,8 @@
-"""The judge interface: who decides whether a claim holds.
+"""The judge interface.
 
-`LLMJudge` is the least an evaluator may ask of any judge: three methods. A judge that can do more
-in one call is a `BatchingJudge`; evaluators ask by type, never by attribute, so that a test double
-made with `MagicMock(spec=LLMJudge)` works everywhere.
+`LLMJudge` has the three methods that metrics may call on any judge. A judge that can do more in one
+call is a `BatchingJudge`; metrics check the type, never attributes, so that a test double made with
+`MagicMock(spec=LLMJudge)` works everywhere.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class _Reply(BaseModel):
     )
 
     def spent(self) -> JudgeUsage:
-        """What the reply cost; a judge that gives only a total counts as one request."""
+        """Usage of the reply; one with only a total counts as one request."""
         if self.usage is not None:
             return self.usage
         return JudgeUsage(unsplit_tokens=self.tokens_used, requests=1, cost_usd=None)
@@ -43,20 +43,20 @@ class ClaimsResult(_Reply):
 
 
 class ClaimVerdict(_Reply):
-    """What the context says about one claim.
+    """Verdict of a judge on one claim.
 
     Attributes:
         verdict: `SUPPORTED`, `CONTRADICTED` or `NOT_ENOUGH_INFO`; lower case is accepted.
-        evidence: A quote from the context where there is one.
+        evidence: A quote from the context, if there is one.
         confidence: The judge's certainty, 0 to 1.
         supporting_chunk_ids: 0-based positions in the context the claim was checked against.
-        reason: Why.
-        decided_by: The judge that decided, where several take part; else empty.
+        reason: The judge's reason.
+        decided_by: The judge that decided, if several take part; else empty.
         calibration: Id of the calibration that makes the confidence a probability; `uncalibrated`
-            where it is none.
-        index: 0-based position of the claim among those that were asked about or found; None where
-            one claim was asked about, or the reply names a claim that was not.
-        statement: The claim itself, able to stand alone, where the judge found it.
+            without one.
+        index: 0-based position of the claim among those in the request or found; None for a request
+            of one claim, or a reply that names an unknown one.
+        statement: The claim itself, understandable without the answer, if the judge found it.
 
     Raises:
         JudgeResponseError: On any other verdict.
@@ -77,7 +77,7 @@ class ClaimVerdict(_Reply):
     def _normalise(cls, value: Any) -> Any:
         verdict = value.strip().upper().replace(" ", "_") if isinstance(value, str) else value
         if verdict not in _VERDICTS:
-            # The value is the judge's text and may quote the answer: say its size, not what it is.
+            # The value is the judge's text and may quote the answer: report only its size.
             size = f"{len(value)} characters" if isinstance(value, str) else type(value).__name__
             raise JudgeResponseError(
                 f"the judge gave an unknown verdict ({size}), not one of {', '.join(_VERDICTS)}"
@@ -86,15 +86,15 @@ class ClaimVerdict(_Reply):
 
 
 class VerdictsResult(_Reply):
-    """Verdicts on several claims, asked about or found by the judge itself, as the reply gave them.
+    """Verdicts on several claims, from the request or found by the judge, as in the reply.
 
-    Of claims that were asked about some verdicts may be missing, and some may be there twice.
+    Some verdicts may be missing, and some may occur twice.
     """
 
     verdicts: list[ClaimVerdict]
 
     def by_claim(self, claims: int) -> dict[int, ClaimVerdict]:
-        """The verdicts by the position of their claim, of so many; one on another is ignored.
+        """Verdicts by the position of their claim; verdicts on other claims are ignored.
 
         A claim with two different verdicts has none: taking either would be a guess.
         """
@@ -114,7 +114,7 @@ class JudgeResult(_Reply):
 
     Attributes:
         score: 0 to 1.
-        reasoning: Why.
+        reasoning: The judge's reason.
     """
 
     score: float = Field(ge=0.0, le=1.0, allow_inf_nan=False)
@@ -122,22 +122,22 @@ class JudgeResult(_Reply):
 
 
 class LLMJudge(ABC):
-    """What every judge can do. Implement the three abstract methods for a judge of your own.
+    """Base of every judge. Implement the three abstract methods in your own class.
 
     Attributes:
         name: Shown in results and telemetry.
-        model: The model behind the judge; None where there is none.
-        max_context_chars: Characters of context one question may hold; a longer context is judged
-            in parts. None for no limit.
-        max_answer_chars: Characters of answer from which claims are extracted at once; a longer
-            answer is taken in parts. None for no limit.
+        model: The model behind the judge; None without one.
+        max_context_chars: Most characters of context in one request; a longer context is split.
+            None for no limit.
+        max_answer_chars: Most characters of answer in one request for claims; a longer answer is
+            split. None for no limit.
         calibration: Id of the calibration that makes the judge's confidence a probability;
-            `uncalibrated` where it is none.
-        kind: What it is: `llm`, `nli` (an entailment model) or `code`.
+            `uncalibrated` without one.
+        kind: Kind of judge: `llm`, `nli` (an entailment model) or `code`.
         sure_from: Confidence, 0 to 1, from which on the judge's verdicts are seldom wrong; a claim
             below is worth a second look (`ClaimDetail.is_unsure`).
-        default_metrics: What is measured with this judge by default.
-        costs_money: Whether somebody is paid for its replies.
+        default_metrics: Metrics used with this judge by default.
+        costs_money: Whether its replies cost money.
     """
 
     name: str = "judge"
@@ -163,7 +163,7 @@ class LLMJudge(ABC):
         """Score how well the answer addresses the question, 0 to 1."""
 
     async def evaluate_faithfulness(self, response: str, context: list[str]) -> JudgeResult:
-        """The share of the answer's claims the context supports; 1.0 where it makes none.
+        """Share of the answer's claims that the context supports; 1.0 if it makes none.
 
         Raises:
             JudgeError: The judge failed; what was spent before is in its `usage`.
@@ -177,34 +177,34 @@ class LLMJudge(ABC):
         return _share_supported(verdicts, usage)
 
     async def evaluate_context_relevance(self, query: str, chunk: str) -> JudgeResult:
-        """Score how well one chunk addresses the question; by default as an answer would be."""
+        """Score how well one chunk addresses the question; by default like an answer."""
         return await self.evaluate_relevance(query, chunk)
 
     def is_unsure(self, verdict: ClaimVerdict) -> bool:
-        """Whether one of its verdicts is worth a second look."""
+        """Check whether a verdict is worth a second look."""
         return verdict.confidence < self.sure_from
 
     def fingerprint(self) -> str:
-        """Changes when the judge may decide otherwise: with its parameters, prompts or model."""
+        """Fingerprint that changes with the judge's parameters, prompts or model."""
         return digest_of(type(self).__qualname__, self.name, self.model or "")
 
     @property
     def plan(self) -> dict[str, Any] | None:
-        """How another process makes the same judge, as plain data; None where that is not known."""
+        """Judge as plain data, from which another process makes the same one; None if unknown."""
         return None
 
     def unload(self) -> None:  # noqa: B027 - a judge without a model has nothing to free
         """Free the memory of a model that another process now holds."""
 
     async def aclose(self) -> None:  # noqa: B027 - a judge without connections need not care
-        """Release what the judge holds for the running event loop, such as connections."""
+        """Release resources of the running event loop, such as connections."""
 
 
 class BatchingJudge(LLMJudge):
     """A judge that handles all claims of an answer in one call.
 
     Attributes:
-        max_claims: Claims one call may decide; more are asked in several. None for no limit.
+        max_claims: Most claims of one call; more are split over several. None for no limit.
     """
 
     max_claims: int | None = None
@@ -212,7 +212,7 @@ class BatchingJudge(LLMJudge):
     """Why a claim may have no verdict, for the error that says so."""
 
     async def extract_claims(self, response: str) -> ClaimsResult:
-        """List the claims of an answer whose question is not known."""
+        """List the claims of an answer without its question."""
         return await self.extract_statements("", response)
 
     async def verify_claim(self, claim: str, context: list[str]) -> ClaimVerdict:
@@ -236,7 +236,7 @@ class BatchingJudge(LLMJudge):
         """Decide all claims in one call; verdicts carry the position of their claim."""
 
     async def evaluate_faithfulness(self, response: str, context: list[str]) -> JudgeResult:
-        """The share of the answer's claims the context supports, in two calls instead of 1 + N.
+        """Share of the answer's claims that the context supports, in two calls instead of 1 + N.
 
         Raises:
             JudgeError: The judge failed, or left a claim without a verdict.
@@ -247,7 +247,7 @@ class BatchingJudge(LLMJudge):
     async def grade_statements(
         self, query: str, response: str, context: Sequence[str]
     ) -> VerdictsResult:
-        """Find and decide the answer's statements; in two calls unless the judge can do it in one.
+        """Find and decide the answer's statements; in two calls unless the judge can use one.
 
         Raises:
             JudgeError: The judge failed, or left a claim without a verdict.
@@ -258,7 +258,7 @@ class BatchingJudge(LLMJudge):
         return self._graded(found, reply)
 
     def _graded(self, found: ClaimsResult, reply: VerdictsResult) -> VerdictsResult:
-        """The claims that were found with their verdicts; raises as `grade_statements`."""
+        """Pair the claims with their verdicts; raises as `grade_statements`."""
         with spent_before(found.spent()):
             verdicts = self._all_decided(reply, found.claims)
         statements = [
@@ -268,7 +268,7 @@ class BatchingJudge(LLMJudge):
         return VerdictsResult(verdicts=statements, usage=found.spent() + reply.spent())
 
     def _all_decided(self, reply: VerdictsResult, claims: Sequence[str]) -> list[ClaimVerdict]:
-        """The verdicts in the order of the claims; raises JudgeResponseError where one has none."""
+        """Verdicts in the order of the claims; raises JudgeResponseError if one is missing."""
         decided = reply.by_claim(len(claims))
         if missing := len(claims) - len(decided):
             raise JudgeResponseError(
@@ -281,7 +281,7 @@ class BatchingJudge(LLMJudge):
 
 @contextmanager
 def spent_before(usage: JudgeUsage) -> Iterator[None]:
-    """Inside, the usage of a judge's error includes what was spent before."""
+    """Add earlier usage to the usage of a judge's error raised inside."""
     try:
         yield
     except JudgeError as error:
@@ -299,34 +299,34 @@ def _share_supported(verdicts: Sequence[ClaimVerdict], usage: JudgeUsage) -> Jud
 
 
 def limit_of(limit: object) -> int | None:
-    """A judge's limit; None where it has none."""
+    """Limit of a judge; None without one."""
     # A MagicMock(spec=LLMJudge) answers any attribute with another mock.
     return limit if isinstance(limit, int) and limit > 0 else None
 
 
 def digest_of(*parts: str | bytes) -> str:
-    """Sixteen hex digits that depend on nothing but the parts and their order."""
+    """Hash the parts, in order, into sixteen hex digits."""
     digest = blake2b(digest_size=8, person=b"ragaliq-judge")
     for part in parts:
         encoded = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
-        # With lengths in between, ("ab", "c") and ("a", "bc") differ.
+        # The lengths make ("ab", "c") and ("a", "bc") different.
         digest.update(len(encoded).to_bytes(8) + encoded)
     return digest.hexdigest()
 
 
 def long_digest_of(text: str) -> str:
-    """Forty hex digits: long enough that no two requests of anybody's share them by chance."""
+    """Hash a text into forty hex digits, long enough to avoid collisions of requests."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=20).hexdigest()
 
 
 class JudgeIdentity(NamedTuple):
-    """What results say of their judge.
+    """Identity of a judge, as results record it.
 
     Attributes:
-        name: Its name; its class where it has no proper one.
-        model: Its model, where it has one.
+        name: Its name; its class if it has none.
+        model: Its model, if it has one.
         calibration: Id of the calibration behind its confidence; `uncalibrated` without one.
-        kind: `llm`, `nli` or `code`; empty where it does not say.
+        kind: `llm`, `nli` or `code`; empty if unknown.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""A judge whose confidence is a probability, by a curve that `ragaliq calibrate` fitted."""
+"""Calibrated judge: its confidence is a probability, by a curve of `ragaliq calibrate`."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ from ragaliq.statistics import wilson
 
 
 class CalibratedJudge(BatchingJudge):
-    """A judge, with its confidence replaced by what labels say it is worth.
+    """Wraps a judge and replaces its confidence by a probability fitted to labels.
 
-    SUPPORTED comes with the probability that the claim is supported, the other verdicts with the
-    probability that it is not. A claim counts as supported from `calibration.min_support` on,
-    whatever the judge itself made of its score. A contradiction stays one: it is called on a
-    positive sign and not for a low score. Without context nothing is supported, for certain.
+    The confidence of SUPPORTED is the probability that the claim is supported, that of the other
+    verdicts the probability that it is not. A claim counts as supported from
+    `calibration.min_support` on, whatever the judge's own verdict. CONTRADICTED stays, since it
+    needs a positive sign, not a low score. Without context nothing is supported, with certainty.
 
     Scores of relevance are passed through: labels of claims say nothing about them.
 
     Args:
-        judge: Who decides.
-        calibration: Made for this judge, or the file it is in.
+        judge: The judge.
+        calibration: The calibration for this judge, or its file.
 
     Raises:
         ConfigurationError: It was made for another judge, model, parameters or prompts; or the
-            judge is no `BatchingJudge`.
+            judge is not a `BatchingJudge`.
     """
 
     sure_from = 0.9  # nine of ten such verdicts are right: the confidence is a probability
@@ -78,7 +78,7 @@ class CalibratedJudge(BatchingJudge):
         self.default_metrics = judge.default_metrics
 
     def fingerprint(self) -> str:
-        """That of the judge inside."""
+        """Fingerprint of the wrapped judge."""
         return self.judge.fingerprint()
 
     async def extract_statements(self, query: str, response: str) -> ClaimsResult:
@@ -108,7 +108,7 @@ class CalibratedJudge(BatchingJudge):
         return await self.judge.evaluate_context_relevance(query, chunk)
 
     async def aclose(self) -> None:
-        """Release what the judge inside holds."""
+        """Release the wrapped judge's resources."""
         await self.judge.aclose()
 
     def _calibrated(self, verdict: ClaimVerdict, context: Sequence[str]) -> ClaimVerdict:
@@ -181,20 +181,20 @@ Side = Literal["faithfulness", "hallucination"]
 
 
 def raw_support(verdict: ClaimVerdict) -> float:
-    """How far a verdict speaks for the claim, 0 to 1, as every judge's confidence has it."""
+    """Support of a claim by a verdict's confidence, 0 to 1."""
     if verdict.verdict == "SUPPORTED":
         return verdict.confidence
     return 1.0 - verdict.confidence
 
 
 def never_certain(probability: float, labels: int) -> float:
-    """The probability, not nearer to 0 or 1 than so many labels can show."""
+    """Bound a probability away from 0 and 1 by what so many labels can show."""
     least = 1.0 / (labels + 2.0)
     return min(max(probability, least), 1.0 - least)
 
 
 class OperatingPoint(NamedTuple):
-    """Labelled claims from a probability on.
+    """Labelled claims at or above a probability.
 
     Attributes:
         at: The calibrated probability of support.
@@ -208,14 +208,14 @@ class OperatingPoint(NamedTuple):
 
 
 class CalibrationFigures(BaseModel):
-    """How good the calibration is, on labels that were not used when the curve was fitted.
+    """Quality of the calibration on labels that were not used for fitting the curve.
 
     Attributes:
         brier: Brier score of the calibrated probabilities (cross-validated).
         brier_uncalibrated: The same of the judge's own confidences.
         ece: Expected calibration error, ten bins of equal mass.
         ece_uncalibrated: The same of the judge's own confidences.
-        auroc: How well the judge ranks supported claims above others; calibration changes it not.
+        auroc: AUROC of the judge's ranking, which calibration does not change.
         auroc_interval: Its 95 % interval.
         tried: Cross-validated Brier score of each kind of curve that was tried.
     """
@@ -271,7 +271,7 @@ class Calibration(BaseModel):
 
     @property
     def id(self) -> str:
-        """Names the calibration: a hash of all it says, but for the day."""
+        """Hash of the calibration's content, except the day."""
         said = json.dumps(self.model_dump(mode="json", exclude={"created"}), sort_keys=True)
         digest = blake2b(said.encode(), digest_size=8, person=b"ragaliq-calibrat").hexdigest()
         return f"{self.judge}-{digest}"
@@ -288,9 +288,9 @@ class Calibration(BaseModel):
         return never_certain(self.curve(raw), self.labels)
 
     def threshold_for(self, precision: float, *, evaluator: Side = "faithfulness") -> float:
-        """The probability from which on, or below which, a precision is reached.
+        """Probability threshold for a wanted precision.
 
-        Reached means: the lower end of Wilson's one-sided 95 % interval over the labelled claims
+        It is reached if the lower end of Wilson's one-sided 95 % interval over the labelled claims
         is at least `precision`.
 
         Args:
@@ -343,7 +343,7 @@ class Calibration(BaseModel):
         """Read a calibration that `save` wrote.
 
         Raises:
-            ConfigurationError: The file is missing, no calibration, of a later version, or was
+            ConfigurationError: The file is missing, not a calibration, of a later version, or was
                 changed after it was made.
         """
         try:

@@ -1,4 +1,4 @@
-"""A cheap judge decides what it is sure of, a better one the rest, and each claim says who did."""
+"""Cascade of judges: a cheap judge decides confident claims, a better one the rest."""
 
 from __future__ import annotations
 
@@ -37,39 +37,37 @@ _COUNTED_ELSEWHERE = JudgeUsage()
 
 
 class CascadeJudge(BatchingJudge):
-    """Screens with the first judge and lets the next one decide what that is least sure of.
+    """Screens with the first judge and escalates the least certain claims to the next.
 
-    Without a calibration nothing is accepted: every claim goes on to the next judge. With one, the
-    next judge gets the least certain claims of an answer, and an audit of the others, in one call.
-    A language model as the screen may be taken at its own word: `escalate="unsure"`. Where both
-    judged, the next judge's verdict stands. `decided_by` names the judge of each claim.
+    Without a calibration every claim is escalated. With one, the next judge gets the least certain
+    claims of an answer, and an audit of the others, in one call. A language model as the screen may
+    rely on its own confidence: `escalate="unsure"`. If both judges decided, the next judge's
+    verdict counts. `decided_by` names the judge of each claim.
 
-    The next judge's failure is a failure, as it would be without the cascade: it raises what that
-    judge raised, and a claim that its reply does not decide has no verdict. Only the first judge's
-    failure does no harm: the next one decides then.
+    A failure of the next judge is a failure of the cascade: its error is raised, and a claim that
+    its reply does not decide has no verdict. If the first judge fails, the next one decides.
 
     Args:
         first: The judge that screens, such as `LocalJudge()`.
         second: The judge that decides the rest.
-        more: Judges after that; each decides what the one before leaves to it. A judge in the
-            middle decides only where it is a `CalibratedJudge`.
-        escalate: Share of claims the next judge is to decide, 0 to 1; 0.5 by default. It is met
-            on claims like those the calibration was made with. Or `unsure`: the claims on which the
-            first judge says so (`is_unsure`), which the embedded judge and entailment models may
-            only with a calibration.
+        more: Further judges; each decides what the one before escalates. A judge in the middle
+            decides only if it is a `CalibratedJudge`.
+        escalate: Share of claims to escalate, 0 to 1; 0.5 by default. It applies to claims like
+            those of the calibration. Or `unsure`: claims that the first judge is unsure of
+            (`is_unsure`), which the embedded judge and entailment models need a calibration for.
         band: Instead of a share: escalate claims whose calibrated support is in `[low, high)`.
-        audit: Share of the accepted claims the next judge is asked about too, 0 to 1.
-        calibration: Of the first judge, or the file it is in; or give a `CalibratedJudge`.
+        audit: Share of the accepted claims that the next judge also decides, 0 to 1.
+        calibration: Calibration of the first judge, or its file; or pass a `CalibratedJudge`.
         least_agreement: Agreement on audited claims below which a warning is logged.
 
     Raises:
         ConfigurationError: A setting is out of range, the calibration was made for another judge,
-            or it does not show that what would be accepted is better than a guess.
+            or it does not show that accepted verdicts are better than a guess.
 
     Attributes:
         first: The judge that screens, calibrated if there is a calibration.
-        second: The judge it escalates to; a cascade of its own where there are more than two.
-        screening: Which verdicts are accepted, and what the calibration's labels promise.
+        second: The judge it escalates to; another cascade if there are more than two.
+        screening: Rule for accepting verdicts, and its figures from the calibration's labels.
     """
 
     def __init__(
@@ -110,11 +108,11 @@ class CascadeJudge(BatchingJudge):
         self._audit = audit
         self._names = _stage_names(self.first, self.second)
         self._least_agreement, self._agreement_is_low = least_agreement, False
-        # Without a lock, which a fork could leave held: appending and copying are atomic.
+        # Without a lock, which a fork could leave held: `append` and copying are atomic.
         self._was_escalated: deque[bool] = deque(maxlen=_WINDOW)
         self._audits_agreed: deque[bool] = deque(maxlen=_WINDOW)
         self._escalated_agreed: deque[bool] = deque(maxlen=_WINDOW)
-        # No calibration speaks about relevance: the last judge scores it.
+        # A calibration does not cover relevance: the last judge scores it.
         self._last = last = more[-1] if more else second
         self.name = ">".join(self._names)
         self.model = last.model if isinstance(last.model, str) else None
@@ -142,7 +140,7 @@ class CascadeJudge(BatchingJudge):
         return CascadeJudge(*stages, **settings)
 
     def agreement(self) -> tuple[StageAgreement, ...]:
-        """How far neighbouring judges agreed over the last claims, first pair first."""
+        """Agreement of neighbouring judges over the last claims, first pair first."""
         routes, audits, escalated = map(
             tuple, (self._was_escalated, self._audits_agreed, self._escalated_agreed)
         )
@@ -161,7 +159,7 @@ class CascadeJudge(BatchingJudge):
         return (own, *rest)
 
     def fingerprint(self) -> str:
-        """Changes with the settings and with any of the judges."""
+        """Fingerprint of the settings and of all judges."""
         judges = (judge.fingerprint() for judge in (self.first, self.second))
         return digest_of("cascade", str(self._settings), self.calibration, *judges)
 
@@ -181,7 +179,7 @@ class CascadeJudge(BatchingJudge):
         try:
             screened, usage = await _ask(self.first, claims, context)
         except JudgeError as error:
-            # The next judge decides everything then, which costs more and is no worse.
+            # The next judge decides everything then, which costs more but is not worse.
             logger.debug("%s could not screen: %s", first, type(error).__name__)
             screened, usage = {}, error.usage or JudgeUsage()
 
@@ -231,12 +229,12 @@ class CascadeJudge(BatchingJudge):
         return await self._last.evaluate_context_relevance(query, chunk)
 
     def is_unsure(self, verdict: ClaimVerdict) -> bool:
-        """As the judge says that decided."""
+        """Check by the judge that decided."""
         judge = self.first if verdict.decided_by == self._names[0] else self.second
         return judge.is_unsure(verdict)
 
     async def aclose(self) -> None:
-        """Release what the judges hold."""
+        """Release the judges' resources."""
         for judge in (self.first, self.second):
             await judge.aclose()
 
@@ -272,7 +270,7 @@ class CascadeJudge(BatchingJudge):
 
 
 def _stage_names(first: LLMJudge, second: LLMJudge) -> tuple[str, str]:
-    """What two judges are called in `decided_by`; with their models where the names are the same.
+    """Names of two judges in `decided_by`; with their models if the names are equal.
 
     Raises:
         ConfigurationError: They have one name and one model.
@@ -296,7 +294,7 @@ _FEW = 20  # labelled claims; what fewer stand for is too small a part to refuse
 
 @dataclass(frozen=True, kw_only=True)
 class Screening:
-    """The rule by which verdicts of the first judge are accepted; by default none is.
+    """Rule for accepting verdicts of the first judge; by default none are.
 
     A verdict's certainty is the calibrated probability that it is right: of support for SUPPORTED,
     of no support for the others.
@@ -320,7 +318,7 @@ class Screening:
     accuracy: tuple[float, float, float] | None = None
 
     def chance(self, support: float, certainty: float) -> float:
-        """How likely a claim is escalated, 0 to 1; between the two, its own draw decides."""
+        """Chance that a claim is escalated, 0 to 1; in between, its own draw decides."""
         if self.band is not None:
             return float(self.band[0] <= support < self.band[1])
         if certainty == self.below:
@@ -328,10 +326,10 @@ class Screening:
         return float(certainty < self.below)
 
     def checked(self, calibration: Calibration) -> Screening:
-        """This rule with what the labels promise.
+        """Rule with its figures from the labels.
 
         Raises:
-            ConfigurationError: What would be accepted is not shown to be better than a guess.
+            ConfigurationError: The labels do not show that accepted verdicts beat a guess.
         """
         accepted = right = 0.0
         for support, certainty, claims, agreed in _labelled(calibration):
@@ -353,7 +351,7 @@ class Screening:
 
 
 def _goes_by_wording(judge: LLMJudge) -> bool:
-    """Whether an uncalibrated confidence does not say when the judge is right."""
+    """True if the judge's uncalibrated confidence does not predict when it is right."""
     from ragaliq.judges.local.judge import WordingJudge
 
     return isinstance(judge, WordingJudge)
@@ -365,7 +363,7 @@ def _screening(
     escalate: float | Literal["unsure"] | None,
     band: tuple[float, float] | None,
 ) -> Screening:
-    """Which of the first judge's verdicts are accepted."""
+    """Build the rule for accepting the first judge's verdicts."""
     if escalate == "unsure":
         if _goes_by_wording(first):
             raise ConfigurationError(
@@ -419,19 +417,19 @@ _LEAST_AUDITED = 30
 
 @dataclass(frozen=True, kw_only=True)
 class StageAgreement:
-    """How far two neighbouring judges of a cascade agreed over the last 1,000 claims of each kind.
+    """Agreement of two neighbouring judges over the last 1,000 claims of each kind.
 
-    To agree is to call a claim supported, or not supported: which of CONTRADICTED and
-    NOT_ENOUGH_INFO it is, screens tell badly. A share is None where there are no such claims.
+    Judges agree if both call a claim supported, or both do not: screens confuse CONTRADICTED with
+    NOT_ENOUGH_INFO. A share is None if there are no such claims.
 
     Attributes:
         first: The judge that screens.
         second: The judge that decides what is escalated.
         claims: Claims screened.
-        escalated_share: Share of them whose decision was left to the second judge, audits apart.
-        audited: Accepted verdicts that the second judge looked at all the same.
+        escalated_share: Share of them that were escalated, without audits.
+        audited: Accepted verdicts that the second judge also decided.
         accepted_rate: Share of those that it agreed with.
-        escalated: Escalated claims both judged.
+        escalated: Escalated claims that both decided.
         escalated_rate: Share of those on which they agreed.
     """
 

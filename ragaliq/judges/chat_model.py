@@ -1,4 +1,4 @@
-"""A model that the application has a client for, as the judge."""
+"""A judge that uses the application's own client for a model."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelReply:
-    """A reply as a framework's client hands it over.
+    """Reply of a framework's client.
 
     Attributes:
-        text: The model's text, without thoughts that came apart from it.
-        usage: Its tokens, in the words of any vendor; or the reply that holds them. What it does
-            not say is unknown, never zero.
-        details: Where the client says why the model stopped and whether it refused, in the words
-            of any vendor.
+        text: The model's text, without separate thoughts.
+        usage: Its tokens, in any vendor's form; or the reply that contains them. Missing figures
+            are unknown, never zero.
+        details: The client's data on why the model stopped and whether it refused, in any vendor's
+            form.
     """
 
     text: str
@@ -93,7 +93,7 @@ class ChatModelJudge(PromptedJudge):
             failure = self._failure(error)
         else:
             return self._read(given)
-        # Outside the handlers: a client's message may quote what it sent.
+        # Outside the handlers, so that it is not chained: a client's message may quote the request.
         raise failure
 
     def _failure(self, error: Exception) -> JudgeError:

@@ -151,7 +151,7 @@ class ClaudeJudge(PromptedJudge):
         failure: JudgeError
         try:
             # Not `messages.create`: building its types takes a third of the time of a request, and
-            # what is read of them are a few fields.
+            # only a few fields are needed.
             with unlogged():
                 message = await client.post(
                     "/v1/messages", body=dict(self._params(prompt, reply)), cast_to=object
@@ -199,7 +199,7 @@ def _schema(reply: type[BaseModel]) -> dict[str, Any]:
 
 
 def is_complete(message: object) -> TypeIs[dict[str, Any]]:
-    """Tell whether it has what a reply of the API has; something else may answer at base_url."""
+    """Check for the form of the API's reply; something else may answer at base_url."""
     return (
         isinstance(message, dict)
         and isinstance(message.get("content"), list)
@@ -219,7 +219,7 @@ def _build_client(options: dict[str, Any]) -> anthropic.AsyncAnthropic:
 
 
 def _check_client(client: anthropic.AsyncAnthropic) -> None:
-    """Fail now, rather than on the first request, if the client cannot make any."""
+    """Refuse a client that cannot make requests, before the first one."""
     check_address(str(client.base_url), where="base_url= or ANTHROPIC_BASE_URL")
     if type(client) is not anthropic.AsyncAnthropic:
         return  # clients for other platforms have credentials of their own
@@ -250,7 +250,7 @@ _ADVICE = {
 
 
 def request_failed(error: anthropic.AnthropicError, model: str, timeout: object) -> JudgeError:
-    """The error for a request that brought no reply, after the SDK's own retries."""
+    """Error for a request without a reply, after the SDK's own retries."""
     if isinstance(error, anthropic.CredentialsError):
         return JudgeAPIError("the credentials for the Claude API cannot be loaded")
     return request_error(

@@ -1,6 +1,6 @@
-"""What judges behind an API share: one client for each event loop, and failures in words of ours.
+"""Clients of judges behind an API: one for each event loop, and errors in our own words.
 
-Nothing a server wrote is repeated: an error body may quote the request. For the same reason no SDK
+Errors never quote the server: an error body may repeat the request. For the same reason no SDK
 error is ever chained to ours.
 """
 
@@ -33,8 +33,8 @@ from ragaliq.judges.vendors import ServerError, error_in, name_errors, stop_of
 
 # --- One client per event loop, closed with it ------------------------------------------------
 
-# Seconds before the clients of a judge that is gone are closed. A loop that ends sooner closes them
-# itself; a task begun in its last moments would be cancelled half-way.
+# Seconds before the clients of a garbage-collected judge are closed. A loop that ends sooner closes
+# them itself; a task begun in its last moments would be cancelled half-way.
 _LINGER = 0.5
 
 
@@ -46,7 +46,7 @@ C = TypeVar("C", bound=_Closable)
 
 
 class LoopClients(Generic[C]):
-    """One client for each event loop that asks.
+    """One client for each event loop.
 
     A connection belongs to the loop it was opened on, while a judge may be used from several (the
     live worker's, the application's, one `asyncio.run` after the other). Each client is held by an
@@ -108,7 +108,7 @@ async def _hold(
 
 
 def _release(held: dict[asyncio.AbstractEventLoop, _Held[C]]) -> None:
-    """Close the clients of a judge that is gone, each on its loop."""
+    """Close the clients of a garbage-collected judge, each on its loop."""
     for loop, (_, keeper) in list(held.items()):
         with contextlib.suppress(RuntimeError):  # the loop has been closed, the client with it
             loop.call_soon_threadsafe(loop.call_later, _LINGER, _close, keeper)
@@ -143,7 +143,7 @@ def _keeps_texts_out(record: logging.LogRecord) -> bool:
 
 @contextlib.contextmanager
 def unlogged() -> Iterator[None]:
-    """Inside, the SDKs log no request: with the root logger at DEBUG they would print its texts."""
+    """Keep the SDKs from logging requests: at DEBUG they would log their texts."""
     for name in ("anthropic._base_client", "openai._base_client"):
         logging.getLogger(name).addFilter(_keeps_texts_out)  # added once, however often it is
     token = _asking.set(True)
@@ -155,8 +155,7 @@ def unlogged() -> Iterator[None]:
 
 # --- Failures ---------------------------------------------------------------------------------
 
-# Of the statuses for a request's own faults, those that pass: time-out, conflict, too early, and
-# no capacity (Groq).
+# Client errors that are temporary: time-out, conflict, too early, and no capacity (Groq).
 _PASSING = (408, 409, 425, 498)
 _REQUEST_ID = re.compile(r"[\w-]{1,64}", re.ASCII)
 
@@ -170,7 +169,7 @@ def request_error(
     timeout: object,
     advice: Mapping[int, str],
 ) -> JudgeError:
-    """The error for a request that brought no reply, after the SDK's own retries.
+    """Error for a request without a reply, after the SDK's own retries.
 
     `sdk` is the module `anthropic` or `openai`, which name their errors alike; `advice` says what
     to do, by HTTP status; `timeout` is in seconds, where it is a number.
@@ -201,7 +200,7 @@ def refused_request(
     request_id: str = "",
     advice: Mapping[int, str] = MappingProxyType({}),
 ) -> JudgeError:
-    """The error for a request that a server refused; nothing that it wrote is repeated."""
+    """Error for a request that a server refused; quotes nothing of the server's."""
     status = said.status
     named = f" (request {request_id})" if _REQUEST_ID.fullmatch(request_id) else ""
     answered = f"{service} answered {status} for {model}{named}"
@@ -224,7 +223,7 @@ def refused_request(
 
 
 def check_end(reply: object, *, model: str, usage: JudgeUsage, cut_off: str) -> None:
-    """Refuse a reply whose model did not come to its end.
+    """Refuse a reply that the model did not finish.
 
     Args:
         reply: The reply, or where it says why the model stopped, in the words of any vendor.

@@ -58,11 +58,10 @@ _MOST_ANSWER_CHARS, _MOST_CLAIMS = 24_000, 40  # as for Claude: a longer reply i
 class OpenAICompatibleJudge(PromptedJudge):
     """Asks a model through the chat-completions protocol.
 
-    Servers differ in what a request may hold. The first call finds it out: the strictest
-    `reply_format` that the server takes, and whether it takes a temperature, a system message and
-    `max_tokens`. From the first reply on, all requests are alike. The prompt describes the form of
-    the reply as well. Control tokens of chat templates, such as `<|im_start|>`, reach the model as
-    text and not as tokens.
+    Servers accept different requests. The first call finds the strictest `reply_format` that the
+    server accepts, and whether it accepts a temperature, a system message and `max_tokens`. After
+    the first reply, all requests have this form. The prompt also describes the reply. Control
+    tokens of chat templates, such as `<|im_start|>`, reach the model as text and not as tokens.
 
     One judge may be used from several event loops and threads at once. Requests are repeated by the
     SDK alone (408, 409, 429, 5xx, lost connections, timeouts), `max_retries` times. Redirects to
@@ -72,16 +71,16 @@ class OpenAICompatibleJudge(PromptedJudge):
         model: The model's name as the server knows it; with Azure, the deployment's.
         base_url: The server's address, such as `http://localhost:11434/v1`; when None,
             OPENAI_BASE_URL or OpenAI's own. Azure: `https://NAME.openai.azure.com/openai/v1`.
-        api_key: The server's key. When None, no key is sent to an address that you give; OpenAI's
-            own, and the one in OPENAI_BASE_URL, get OPENAI_API_KEY.
+        api_key: The server's key. When None, no key is sent to `base_url`; OpenAI's own address,
+            and the one in OPENAI_BASE_URL, get OPENAI_API_KEY.
         timeout: Seconds to wait for the reply to one request.
-        max_tokens: The most a reply may have, in tokens; when None, the server's own limit. Small
-            models can go on for ever: give them one.
-        temperature: How freely the model words its replies; when None, the server's default.
-        context_window: Tokens that request and reply may have together, as the server was started.
-            Longer contexts, answers and lists of claims are judged in parts. The default is what
-            common servers begin with (4096); some cut longer requests off without a word. At the
-            addresses of vendors it is 128,000.
+        max_tokens: Most tokens of a reply; when None, the server's own limit. Small models may
+            never stop: set one.
+        temperature: Sampling temperature of the model; when None, the server's default.
+        context_window: Most tokens of request and reply together, as the server was started. Longer
+            contexts, answers and lists of claims are split. The default is that of common servers
+            (4096), some of which silently truncate longer requests. For vendors' addresses it is
+            128,000.
         reply_format: `json_schema`, `json_object` or `text`; when None, found on the first call.
         max_retries: How often the SDK repeats a failed request; when None, its own default.
         prompts: Prompts to use in the place of ours: name to text or `pathlib.Path`, or a
@@ -159,8 +158,8 @@ class OpenAICompatibleJudge(PromptedJudge):
         await self._clients.aclose()
 
     def price(self, usage: JudgeUsage) -> float | None:
-        """The list price of one request in US dollars; None for a server of your own."""
-        # A price found by the model's name alone would be what somebody else asks for it.
+        """List price of one request in US dollars; None for your own server."""
+        # A price by the model's name alone would be another provider's.
         return None if self.provider is None else super().price(usage)
 
     async def complete(
@@ -192,7 +191,7 @@ class OpenAICompatibleJudge(PromptedJudge):
     async def _post(
         self, request: dict[str, Any]
     ) -> tuple[object, ServerError | None, JudgeError | None]:
-        """The body of the reply; else what the server says of an error, and the error of ours."""
+        """Body of the reply; else the server's error, and our error for it."""
         sdk = self._sdk
         client = await self._clients.get()
         try:
@@ -255,7 +254,7 @@ class OpenAICompatibleJudge(PromptedJudge):
         return request
 
     def _keep(self, form: RequestForm) -> None:
-        """Ask everything in the form that the server took first."""
+        """Use the form that the server accepted first for all requests."""
         if self._is_form_found:
             return
         if form != self._form:
@@ -263,10 +262,10 @@ class OpenAICompatibleJudge(PromptedJudge):
         self._form, self._is_form_found = form, True
 
     def _simpler(self, form: RequestForm, error: ServerError) -> RequestForm | None:
-        """A form without what the server complains of; None where that is nothing of the form.
+        """Simpler form without what the server rejected; None if the form is not the cause.
 
-        The complaint may quote the request, so it is only searched for words, and only until the
-        server has taken a request: what one case says never changes how others are asked.
+        The error may quote the request, so it is only searched for known words, and only until the
+        server has accepted a request: one case's text never changes other requests.
         """
         if self._is_form_found:  # another request has found it out in the meantime
             return self._form if self._form != form else None
@@ -307,10 +306,10 @@ def _text(content: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RequestForm:
-    """How to word a request."""
+    """Form of a request that the server accepts."""
 
     reply_format: ReplyFormat
-    # Some chat templates know no such role: the system prompt then opens the user's message.
+    # Some chat templates lack this role: the system prompt then begins the user's message.
     has_system: bool = True
     has_temperature: bool = True  # reasoning models take none
     limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
@@ -321,7 +320,7 @@ def _simpler_format(form: RequestForm) -> RequestForm:
     return replace(form, reply_format=_FORMATS[following])
 
 
-# What a server complains of, and the form that avoids it; the same one where none does.
+# Patterns of server errors, and the form that avoids each; the same form if none does.
 _CONCESSIONS: tuple[tuple[re.Pattern[str], Callable[[RequestForm], RequestForm]], ...] = (
     (re.compile(r"response.?format|json.?schema|json.?object|grammar"), _simpler_format),
     (re.compile(r"temperature"), lambda form: replace(form, has_temperature=False)),
@@ -391,7 +390,7 @@ def _load_sdk() -> Any:
 
 
 def _build_client(sdk: Any, options: dict[str, Any]) -> openai.AsyncOpenAI:
-    # It wants a key even where none is sent.
+    # The SDK requires a key even if none is sent.
     client: openai.AsyncOpenAI = sdk.AsyncOpenAI(
         **options, api_key="unused", http_client=http_client(sdk, options["timeout"])
     )
@@ -399,7 +398,7 @@ def _build_client(sdk: Any, options: dict[str, Any]) -> openai.AsyncOpenAI:
 
 
 def _own_headers(sdk: Any, host: str, api_key: str | None, *, is_given: bool) -> Mapping[str, Any]:
-    """The headers by which a request is authorised, in the place of the SDK's.
+    """Authorisation headers that replace the SDK's.
 
     The SDK's variables (OPENAI_API_KEY, organisation, project) are for OpenAI's own address and the
     one in OPENAI_BASE_URL only, not for an address that is given.

@@ -1,4 +1,4 @@
-"""What a judge's reply costs at list price."""
+"""List prices of judges' replies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _unpriced: set[str] = set()
 
 
 def cost_usd(model: str, usage: JudgeUsage, *, provider: str | None = None) -> float | None:
-    """The list price of one request, in US dollars; None when it is not known.
+    """List price of one request, in US dollars; None if it is not known.
 
     Some models cost more per token in long requests, so requests must not be added up first.
     `provider` serves the model, such as `anthropic`; when None it is found by the model's name.
@@ -50,7 +50,7 @@ def cost_usd(model: str, usage: JudgeUsage, *, provider: str | None = None) -> f
 
 
 def provider_at(base_url: str) -> str | None:
-    """Who serves models at an address, as price lists name it; None for your own server."""
+    """Provider at an address, by its name in price lists; None for your own server."""
     from genai_prices.data_snapshot import get_snapshot
 
     try:

@@ -1,4 +1,4 @@
-"""Judges that are asked in words: prompts in, structured replies out."""
+"""Prompted judges: prompts in, structured replies out."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ class PromptedJudge(BatchingJudge):
     """A judge behind a language model. Subclasses implement `complete`.
 
     Args:
-        prompts: Prompts to use in the place of ours.
+        prompts: Prompts that replace the built-in ones.
 
     Attributes:
-        provider: Who serves the model, as price lists name it; None where that is not known.
+        provider: Provider of the model, by its name in price lists; None if not known.
         caches_context: Whether requests over one context share a prompt cache.
-        keeps_form: Whether the model is held to the schema of a reply. Where it is not, the request
-            describes the form in words, and control tokens of chat templates in it are broken up.
-        asks_again: Whether a request is repeated, once, where its reply is not of the form.
+        keeps_form: Whether a schema constrains the reply. If not, the request describes the form in
+            words, and control tokens of chat templates in it are broken up.
+        asks_again: Whether a request with a malformed reply is repeated once.
         prompts: The prompts in use.
 
     Raises:
@@ -82,29 +82,29 @@ class PromptedJudge(BatchingJudge):
 
     def __init__(self, *, prompts: PromptSource | PromptSet | None = None) -> None:
         self.prompts = prompts if isinstance(prompts, PromptSet) else PromptSet(prompts)
-        # Now, and not with the first reply: it reads files, for which no event loop may wait.
+        # Import it now, not with the first reply: it reads files, which would block an event loop.
         import genai_prices  # noqa: F401 - `price` needs it
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(model={self.model!r})"
 
     def fingerprint(self) -> str:
-        """Changes with the model and with any of the prompts."""
-        # By their texts: who edits a prompt may leave its version as it is.
+        """Fingerprint of the model and all prompts."""
+        # By their texts: an edited prompt may keep its version.
         prompts = (f"{name}={text}" for name, text in sorted(self.prompts.texts.items()))
         return digest_of(type(self).__qualname__, self.name, self.model or "", *prompts)
 
     def price(self, usage: JudgeUsage) -> float | None:
-        """The list price of one request in US dollars; None where it is not known."""
+        """List price of one request in US dollars; None if it is not known."""
         return cost_usd(self.model, usage, provider=self.provider) if self.model else None
 
     def priced(self, usage: JudgeUsage) -> JudgeUsage:
-        """One request's tokens with their price; unknown where it says nothing of its tokens."""
+        """Usage of one request with its price; unknown if the reply reports no tokens."""
         is_known = usage.total_tokens > 0 or not usage.requests
         return usage.model_copy(update={"cost_usd": self.price(usage) if is_known else None})
 
     def spent_on(self, reply: object) -> JudgeUsage:
-        """The tokens and the cost of one request, as its reply says; else at list price."""
+        """Usage of one request from its reply, with the reported cost, else the list price."""
         usage = usage_of(reply)
         return self.priced(usage) if usage.cost_usd is None else usage
 
@@ -126,10 +126,10 @@ class PromptedJudge(BatchingJudge):
         """
 
     async def ask(self, prompt: RenderedPrompt, reply: type[R]) -> tuple[R, JudgeUsage]:
-        """The reply to one request, read, and what it cost.
+        """Ask once, parse the reply, and return it with its usage.
 
-        Replies are read strictly: a guess could score an error's text. Where one is not of the
-        form, the request is repeated once, with what is wrong.
+        Parsing is strict: a guess could score an error's text. A request with a malformed reply is
+        repeated once, with the problem.
 
         Raises:
             JudgeError: No reply of this form came; `usage` says what the requests cost.
@@ -162,7 +162,7 @@ class PromptedJudge(BatchingJudge):
         return f"{defuse(prompt.text)}\n\n{form}"
 
     def answered_by(self, send: Send) -> Self:
-        """This judge with another way to get its replies: `send` in the place of `complete`."""
+        """Return a copy of the judge that gets its replies from `send` instead of `complete`."""
         other = copy.copy(self)
         other.complete = send  # type: ignore[assignment, method-assign]
         other.asks_again = False  # what replies there are is settled
@@ -173,7 +173,7 @@ class PromptedJudge(BatchingJudge):
         blocks = {
             "context": delimit_list("context", "chunk", range(len(asked.context)), asked.context),
             "claims": delimit_list("claims", "claim", ids, asked.claims),
-            # No data: the criterion is a part of what is asked.
+            # Not delimited as data: the criterion is an instruction.
             "rubric": asked.rubric,
         }
         for tag in PLACEHOLDERS[name] - blocks.keys():

@@ -1,11 +1,10 @@
-"""The prompts: text files, replaceable one by one, and texts put into them safely.
+"""Prompts as replaceable text files, and safe insertion of texts.
 
-An application's text stands unchanged between two tags: JSON, code and markup reach the judge as
-they are. As with a Markdown fence, it is the tag that gives way: where a text holds anything that
-reads like the tag (`</answer>`, `</ ANSWER >`, full-width letters, zero-width characters in
-between), the tag gets a number which that text does not hold (`<answer-493817>`). The choice
-depends on nothing but the text, so equal contexts give equal prompts and a provider's prompt cache
-can serve them.
+A text of the application is inserted unchanged between two tags: JSON, code and markup reach the
+judge as they are. As with a Markdown fence, the tag adapts: if the text contains anything that
+looks like the tag (`</answer>`, `</ ANSWER >`, full-width letters, zero-width characters in
+between), the tag gets a number that the text does not contain (`<answer-493817>`). The number
+depends only on the text, so equal contexts give equal prompts, which a provider can cache.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ _FRONT_MATTER = re.compile(r"---[ \t]*\n.*?\n?---[ \t]*(?:\n|\Z)", re.DOTALL)
 
 
 class Asked(NamedTuple):
-    """What a prompt asks about; empty where it does not ask about it."""
+    """Values of a prompt's placeholders; empty if the prompt lacks one."""
 
     question: str = ""
     answer: str = ""
@@ -204,16 +203,16 @@ def delimit_list(tag: str, item_tag: str, ids: Iterable[object], texts: Sequence
 
 
 def _free_suffix(tags: Sequence[str], texts: Iterable[str]) -> str:
-    """Nothing, or a `-number` that no text holds where one has anything that reads like a tag."""
+    """Suffix of the tags: empty, or a `-number` if a text contains anything like a tag."""
     whole = "\n".join(texts)
     # What is left for a reader who overlooks case, width and spaces.
     seen = unicodedata.normalize("NFKD", whole.translate(_SIGNS)).casefold()
     seen = _BLANK.sub("", seen)
-    # Any character outside ASCII may be one that looks like a letter, or like nothing: tables of
-    # these are long and never complete, and the price of a mistake is a number behind a tag.
+    # Any character outside ASCII may look like a letter or be invisible: tables of these are never
+    # complete, and a false alarm only adds a number to a tag.
     if not re.search(rf"</*(?:{'|'.join(tags)}|[a-z/]{{0,12}}[^\x00-\x7f])", seen):
         return ""
-    # By a hash of the texts, which nobody can foresee who writes them.
+    # A hash of the texts, which an author of a text cannot predict.
     number = 100_000 + int(digest_of(whole), 16) % 900_000
     taken = set(re.findall(r"(?=([0-9]{6}))", seen))
     while str(number) in taken:
@@ -239,10 +238,10 @@ _DEFUSED = re.compile(f"(?<=[<\\[]){_JOINER}")
 
 
 def defuse(text: str) -> str:
-    """A text in which no control token of a chat template is left; others stay as they are."""
+    """Break up all control tokens of chat templates in a text."""
     return _OPENING.sub(rf"\g<0>{_JOINER}", text)
 
 
 def restore(text: str) -> str:
-    """A reply that quotes a defused text, as if it quoted the original."""
+    """Undo `defuse` in a reply that quotes the text."""
     return _DEFUSED.sub("", text)

@@ -1,4 +1,4 @@
-"""From what a user writes, `"local"`, `"claude"` or a judge, to the judge."""
+"""Resolution of a judge from `"local"`, `"claude"` or an object."""
 
 from __future__ import annotations
 
@@ -36,12 +36,11 @@ def resolve_judge(
             as it is.
         model: The model of `claude` or `openai`, where its name has none; Claude's is by default
             the one named in `DEFAULT_JUDGE_MODEL`.
-        calibration: What makes the judge's confidence a probability, or the file it is in; of a
-            cascade that is named, the first judge's.
+        calibration: Calibration of the judge, or its file; for a named cascade, of its first judge.
 
     Raises:
-        ConfigurationError: No such judge, no credentials for it, or a calibration that was made
-            for another judge.
+        ConfigurationError: There is no such judge, its credentials are missing, or the calibration
+            was made for another judge.
     """
     return assembled(named_judges(judge, model=model), calibration)
 
@@ -128,7 +127,7 @@ ENV_MODELS = "RAGALIQ_MODELS"
 
 
 def entailment_judge() -> Any:
-    """The class of small judges, loaded by its name: nothing here imports their annex."""
+    """Class of small judges, imported by name: nothing here imports their annex."""
     return import_module("ragaliq.judges.small").EntailmentJudge
 
 
@@ -166,6 +165,6 @@ _LONGEST_SHOWN = 60  # characters; a name is shorter
 
 
 def shown_name(spec: str) -> str:
-    """What was given as a judge's name, for messages; a key in its place is not repeated."""
+    """Name of a judge for messages; something that may be a key is not quoted."""
     is_key = len(spec) > _LONGEST_SHOWN or any(map(looks_like_key, re.split("[:>]", spec)))
     return f"of {len(spec)} characters, which may be a key" if is_key else repr(spec)

@@ -1,8 +1,8 @@
-"""Tables of how vendors word a reply: tokens, reasons to stop, errors.
+"""Tables of vendors' field names in replies: tokens, stop reasons, errors.
 
-Servers speak a handful of protocols with names and habits of their own. Each table has the names
-of all, so that a reply means the same whichever way it came: by our clients, through a gateway, or
-through a framework's client. What a reply does not say is unknown, never zero.
+Servers use a handful of protocols with different names. Each table has the names of all of them, so
+that a reply means the same from our clients, through a gateway, or through a framework's client.
+Missing figures are unknown, never zero.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ UNKNOWN_USAGE = JudgeUsage(requests=1, cost_usd=None)
 
 
 def usage_of(reply: object) -> JudgeUsage:
-    """The tokens of one request, from its usage or from the reply that holds it.
+    """Usage of one request, from its usage or from the whole reply.
 
-    Its cost is what the vendor says it took; None where it does not say.
+    The cost is the one that the vendor reports; None if it reports none.
     """
     spent = next((found for name in _USAGES if (found := _at(reply, name)) is not None), reply)
     names = [name for name in _INPUT if isinstance(_at(spent, name), (int, float))]
@@ -83,7 +83,7 @@ def usage_of(reply: object) -> JudgeUsage:
 
 
 def _cost(spent: object) -> float | None:
-    """US dollars that a vendor says a request took: xAI, and OpenRouter."""
+    """Cost in US dollars as reported by xAI and OpenRouter."""
     ticks, cost = _at(spent, "cost_in_usd_ticks"), _at(spent, "cost")
     if isinstance(ticks, int):
         return ticks * _TICK
@@ -102,7 +102,7 @@ def _at(value: object, path: str) -> Any:
 
 
 def _count(value: object, path: str) -> int:
-    """A number of tokens, whatever a server sends in its place; 0 for none."""
+    """Number of tokens; 0 for anything else that a server sends."""
     found = _at(value, path) if path else 0
     return int(found) if isinstance(found, (int, float)) and found > 0 else 0
 
@@ -135,7 +135,7 @@ _REASONS = "finish_reason stop_reason finishReason stopReason done_reason".split
 
 
 def stop_of(reply: object) -> Stop:
-    """Why a reply is not one; empty where the model came to its end."""
+    """Reason why a reply is incomplete; empty if the model finished it."""
     if _at(reply, _GUARDRAIL) == "INTERVENED":
         return "filtered"
     for part in (reply, first_of(reply, "choices"), first_of(reply, "candidates")):
@@ -153,7 +153,7 @@ def stop_of(reply: object) -> Stop:
 
 
 def first_of(reply: object, name: str) -> Any:
-    """The first of a reply's choices; None without any."""
+    """First of a reply's choices; None if there are none."""
     found = _at(reply, name)
     return found[0] if isinstance(found, list) and found else None
 
@@ -166,7 +166,7 @@ def _filled(value: object) -> bool:
 
 
 class ServerError(NamedTuple):
-    """What the body of a reply says of an error; `message` may quote the request."""
+    """Error in the body of a reply; `message` may quote the request."""
 
     status: int
     code: str = ""
@@ -176,18 +176,18 @@ class ServerError(NamedTuple):
 
     @property
     def lacks_credit(self) -> bool:
-        """Whether somebody has to pay before anything is answered."""
+        """True if the account lacks credit."""
         return self.status == 402 or (self.status < 500 and self._says(_NO_CREDIT))
 
     @property
     def is_filtered(self) -> bool:
-        """Whether a content filter or moderation refused the request."""
+        """True if a content filter or moderation refused the request."""
         flagged = _at(self.fields, "metadata.flagged_input") or _at(self.fields, "metadata.reasons")
         return bool(flagged) or (self.status < 500 and self._says(_FILTERED))
 
     @property
     def is_too_long(self) -> bool:
-        """Whether the request is longer than the model's window."""
+        """True if the request exceeds the model's window."""
         return self._says(_TOO_LONG)
 
     def _says(self, pattern: re.Pattern[str]) -> bool:
@@ -232,7 +232,7 @@ _OK = 200
 
 
 def error_in(body: object, status: int = _OK) -> ServerError | None:
-    """The error that a reply's body holds; None where it holds none.
+    """Error in a reply's body; None if there is none.
 
     Args:
         body: The body, parsed, or what an SDK kept of it.
@@ -260,9 +260,9 @@ def _word(value: object) -> str:
 
 
 def _complaint(error: Mapping[str, Any]) -> str:
-    """What an error says; of a list of wrong fields (FastAPI, Mistral) their names and problems.
+    """Message of an error; for a list of wrong fields (FastAPI, Mistral) names and problems.
 
-    Without the values in such a list, which are the request's texts.
+    Without the values in such a list, which contain the request's texts.
     """
     said = error.get("message") or error.get("detail")
     said = said.get("detail") if isinstance(said, Mapping) else said
@@ -273,11 +273,11 @@ def _complaint(error: Mapping[str, Any]) -> str:
 
 
 async def name_errors(response: Any) -> None:
-    """Mend what a server says of an error before its SDK decides about repeating the request.
+    """Normalise a server's error before its SDK decides on a retry.
 
     A hook of the HTTP client. An error in a reply with status 200, as OpenRouter sends, becomes an
-    error with the status that it names. A request that is too long, or fails for want of credit, is
-    not repeated.
+    error with the status that it names. A request that is too long, or lacks credit, is not
+    retried.
     """
     status, content = response.status_code, b""
     if status in (_OK, 429) or status >= 500:

@@ -1,7 +1,7 @@
-"""What a prompted judge is asked to reply with, and how that becomes a verdict.
+"""Schemas of prompted judges' replies, and their conversion to verdicts.
 
-The order of the fields is the order the model writes them in: the reason comes before the verdict
-it is to lead to.
+The model writes the fields in their order here: the reason comes before the verdict that it should
+lead to.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ragaliq.judges.base import ClaimVerdict
 
 _CLAIM_ID = re.compile(r"\s*c?([0-9]{1,9})\s*", re.IGNORECASE)
 
-# The reply's cost is accounted for once, on the result that holds these verdicts.
+# The reply's cost is counted once, on the result that contains these verdicts.
 _COUNTED_ELSEWHERE = JudgeUsage()
 
 
@@ -96,10 +96,10 @@ def claim_id(index: int) -> str:
 def verdict_of(
     reply: ClaimReply | StatementReply, *, chunks: int, claims: int = 0, index: int | None = None
 ) -> ClaimVerdict:
-    """The verdict that a reply holds.
+    """Verdict of a reply.
 
-    It is on one of `claims` that were asked about, by its id, or on a statement that the judge
-    found itself, at `index`. Ids of other chunks than there are, are dropped.
+    It refers to one of `claims` in the request, by its id, or to a statement that the judge found
+    itself, at `index`. Unknown chunk ids are dropped.
     """
     statement = ""
     if isinstance(reply, StatementReply):
@@ -121,7 +121,7 @@ def verdict_of(
 
 
 def reply_fields(verdict: ClaimVerdict) -> dict[str, Any]:
-    """The fields of the reply that would have given this verdict."""
+    """Fields of a reply with this verdict."""
     return {
         "reason": verdict.reason,
         "evidence": verdict.evidence,
@@ -167,7 +167,7 @@ def _plain(part: Any, definitions: _Schema) -> Any:
 
 @functools.cache
 def form_of(reply: type[BaseModel]) -> str:
-    """A reply as it is to look, on one line: `{"score": <number: 0 to 1.>}`."""
+    """Form of a reply in words, on one line: `{"score": <number: 0 to 1.>}`."""
     return _written(schema_of(reply))
 
 

@@ -1,1 +1,1 @@
-"""What follows from the words alone, in many languages: sentences, refusals, courtesies."""
+"""Language rules without a model: sentences, refusals, courtesies."""

@@ -1,10 +1,10 @@
-"""Take an answer apart: its claims, and what is skipped because it asserts nothing.
+"""Split an answer into its claims and skipped parts, which assert nothing.
 
-Claims are verbatim slices of the answer, so that they can be shown where they stand: the sentences,
-list items and table rows of its prose. What a reader sees as an assertion is one, also in a
-heading, a link's text, a footnote, an image's text or a tag question, and any line of four words.
-Skipped are lists of sources, notes about AI, a stated confidence, questions, courtesies and
-refusals, which nobody could check, and titles, lines that lead in to a list, and code.
+Claims are verbatim slices of the answer, so that a page can highlight them: the sentences, list
+items and table rows of its prose. Every assertion is a claim, also in a heading, a link's text, a
+footnote, an image's text or a tag question, and so is any line of four words. Skipped are lists of
+sources, notes about AI, a stated confidence, questions, courtesies and refusals, which cannot be
+checked, and titles, lead-ins of lists, and code.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ AROUND: frozenset[SkippedKind] = frozenset(("sources", "disclaimer", "confidence
 
 
 class SkippedPart(NamedTuple):
-    """A range of an answer that is no claim, and what it is."""
+    """A skipped range of an answer, and its kind."""
 
     start: int
     end: int
@@ -41,10 +41,10 @@ class SkippedPart(NamedTuple):
 
 
 class AnswerParts(NamedTuple):
-    """An answer, taken apart.
+    """Claims and skipped parts of an answer.
 
     Attributes:
-        claims: Where its claims stand: ranges, in order, none of them empty.
+        claims: Non-empty ranges of its claims, in order.
         skipped: The rest of its words, in order.
     """
 
@@ -125,10 +125,10 @@ def _blocks(text: str, skip: Callable[[SkippedKind, int, int], None]) -> Iterato
 
 
 def _blanked(code: re.Match[str]) -> str:
-    """Blanks in place of code, so that positions stay.
+    """Replace code by blanks, so that positions stay.
 
-    An answer that was cut off, or forgot to close its code, may continue in prose, and a fence that
-    names no language may hold prose: its sentences stay.
+    Code without an end mark may continue in prose, and a fence without a language may hold prose:
+    its sentences stay.
     """
     if code["end"] is not None and not _PROSE_FENCE.match(code[0]):
         return _NOT_BREAK.sub(" ", code[0])
@@ -136,7 +136,7 @@ def _blanked(code: re.Match[str]) -> str:
 
 
 def _block(content: str, offset: int) -> Block | None:
-    """A line as prose, without its marker; None where it is not prose."""
+    """Parse a line of prose, without its marker; None if it is not prose."""
     line = content.strip()
     if not line or _RULE.fullmatch(line) or _TABLE_RULE.fullmatch(line):
         return None
@@ -205,11 +205,11 @@ _LINE_WORDS = 4  # words from which a line is a claim whatever its verb
 
 
 def names_document(text: str, *, bare: int = _MOST_NAMED) -> bool:
-    """Whether a text only names documents: files, addresses, pages, or names of a few words.
+    """True if a text consists of document names: files, addresses, pages, or a few words.
 
     Args:
         text: Names, with commas between them.
-        bare: How many words a name may have that is none of the others.
+        bare: Most words of a name that is not a file, an address or a page.
     """
     for item in _SEPARATORS.split(_NAME.sub(" ", text)):
         words = _WORD.findall(item)
@@ -219,7 +219,7 @@ def names_document(text: str, *, bare: int = _MOST_NAMED) -> bool:
 
 
 def _sources(text: str) -> Iterator[Span]:
-    """Lists of sources: a label with names behind it, or with lines below that only name."""
+    """Find lists of sources: a label with names after it, or with lines of names below."""
     lines = [line for line in _LINE.finditer(text) if line[1].strip()]
     at = 0
     while at < len(lines):
@@ -237,7 +237,7 @@ def _sources(text: str) -> Iterator[Span]:
 
 
 def _surroundings(answer: str) -> list[tuple[SkippedKind, Span]]:
-    """What stands around the prose: sources, a stated confidence, tags and labels; in order."""
+    """Parts around the prose, in order: sources, a stated confidence, tags and labels."""
     found: list[tuple[SkippedKind, Span]] = [("sources", span) for span in _sources(answer)]
     if ":" in answer or "=" in answer:
         for line in _LINE.finditer(answer):
@@ -245,7 +245,7 @@ def _surroundings(answer: str) -> list[tuple[SkippedKind, Span]]:
                 found.append(("confidence", Span(line.start(), line.end(1))))
             elif label := _LABEL.match(line[1]):
                 found.append(("markup", Span(line.start(), line.start() + label.end())))
-    # Most answers have neither: looking for the character first is far faster.
+    # Most answers have neither: searching for the character first is far faster.
     for character, pattern in (("<", _SUPERSCRIPT), ("<", _TAG), ("[", _NUMBERED)):
         if character in answer:
             found += [("markup", Span(*mark.span())) for mark in pattern.finditer(answer)]
@@ -274,7 +274,7 @@ _SOURCES = frozenset(
     "source sources reference references citation citations quelle quellen référence références "
     "fuente fuentes".split()
 )
-# What makes a title an assertion: "Refunds are free" against "Our refund policy".
+# Verbs that make a title an assertion: "Refunds are free", unlike "Our refund policy".
 _VERBS = frozenset(
     "is isn't are aren't was wasn't were weren't has hasn't have had can can't cannot could "
     "may might must will won't would should does doesn't do don't did didn't not never no "
@@ -346,18 +346,18 @@ def without(answer: str, skipped: Iterable[SkippedPart]) -> str:
 
 
 def find_claims(answer: str) -> list[Span]:
-    """Where the claims of an answer stand: ranges, in order, none of them empty."""
+    """Non-empty ranges of an answer's claims, in order."""
     return read_answer(answer).claims
 
 
 def asserts_nothing(answer: str) -> bool:
-    """Whether an answer has no claim, and no code, title or lead-in either."""
+    """True if an answer has no claim, code, title or lead-in."""
     parts = read_answer(answer)
     return not parts.claims and all(part.kind in SAYS_NOTHING for part in parts.skipped)
 
 
 def _kind(sentence: str) -> SkippedKind | None:
-    """Why a sentence is no claim; None where it is one."""
+    """Kind of a sentence that makes no claim; None if it makes one."""
     around = _CITATION.sub("", _URL.sub("", _LINK.sub("", sentence))).lower()
     words = " ".join(_WORD.findall(around))
     linked = _LINK.findall(sentence)
@@ -376,7 +376,7 @@ def _kind(sentence: str) -> SkippedKind | None:
 
 
 def _asserts(title: str) -> bool:
-    """Whether a heading, a footnote or the text of a link says something, and not only of what."""
+    """True if a heading, a footnote or a link's text asserts something, beyond naming a topic."""
     text = _CITATION.sub("", _URL.sub("", _LINK.sub(r"\1", title)))
     words = _WORD.findall(text.lower().replace("’", "'"))
     if not words or words[0] in _ASKING or sentence_kind(text) == "question":

@@ -1,4 +1,4 @@
-"""Text as a reader sees it: without format characters, look-alike letters in the word's script."""
+"""Normalised characters: no format characters, and look-alikes in the word's script."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Tell an answer that declines from one that answers, in the languages most often met.
+"""Detection of answers that decline, in the most common languages.
 
-A sentence declines by its structure, not by a list of wordings: a denial, with a noun for the
-documents or for what one learns from them and a verb of saying, or a first person with a verb of
-knowing. Everything else in it must be small words or one short topic. So "I do not know the price."
-declines, and "I do not know of any danger." does not. In doubt an answer is none, and the judge is
-asked: a refusal is believed without one. The words of each language are in `declines.json`.
+A sentence declines by its structure, not by a list of wordings: a negation, with a noun for the
+documents or their content and a verb of saying, or with a first person and a verb of knowing. The
+rest must be small words or one short topic. So "I do not know the price." declines, and "I do not
+know of any danger." does not. In doubt an answer does not decline and the judge decides, since a
+refusal is accepted without a judge. The words of each language are in `declines.json`.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ _WRITTEN_OUT = (
 
 
 def is_refusal(text: str, declines: Sequence[str] = ()) -> bool:
-    """Whether an answer declines to answer, as a whole.
+    """True if a whole answer declines to answer.
 
     True for "I don't know.", "Sorry, the context does not say when.", also with advice or an offer
     of help around it. False where anything in it may assert something, and for texts of more than
@@ -107,7 +107,7 @@ def is_refusal(text: str, declines: Sequence[str] = ()) -> bool:
 
 
 def is_own_decline(text: str, declines: Sequence[str]) -> bool:
-    """Whether a text is one of an application's own ways to decline, whatever its case."""
+    """True if a text matches one of the application's `declines`, ignoring case."""
     if not declines:
         return False
     said = " ".join(readable(text).split())
@@ -124,7 +124,7 @@ def _bare(text: str) -> str:
 
 
 def sentence_kind(sentence: str) -> SentenceKind:
-    """What one sentence does.
+    """Kind of a sentence.
 
     A `refusal` declines to answer and says nothing else; a `question` asserts nothing as "...,
     isn't it?" does; a `courtesy` greets, thanks, apologises or offers help, and says nothing else.
@@ -145,7 +145,7 @@ def sentence_kind(sentence: str) -> SentenceKind:
 
 
 def is_disclaimer(sentence: str) -> bool:
-    """Whether a sentence only says that a machine wrote it, or what it does not replace."""
+    """True if a sentence only says that a machine wrote the text, or what it does not replace."""
     if len(sentence) > _LONGEST or _DIGIT.search(sentence):
         return False
     made_of = ("disclaimer", "disclaiming")
@@ -153,10 +153,10 @@ def is_disclaimer(sentence: str) -> bool:
 
 
 def is_lead_in(sentence: str) -> bool:
-    """Whether a sentence that ends with a colon only leads in to what follows.
+    """True if a sentence with a colon at its end only introduces what follows.
 
-    It is short, points to what comes ("the following"), or is not complete without it ("The steps
-    are:"). "The fee is 12 euros:" says something of its own.
+    It is short, refers to what follows ("the following"), or is incomplete without it ("The steps
+    are:"). "The fee is 12 euros:" asserts something itself.
     """
     said = normalize(sentence)
     words = said.rstrip(": ：").split()
@@ -169,7 +169,7 @@ def is_lead_in(sentence: str) -> bool:
 
 @lru_cache(maxsize=8)  # a sentence is asked about in several ways, one after the other
 def normalize(sentence: str) -> str:
-    """A sentence as the vocabularies expect it: lower case, no markup, contractions written out."""
+    """Normalise a sentence for the vocabularies: lower case, no markup, no contractions."""
     said = _MARKUP.sub(" ", readable(sentence[: _LONGEST + 1])).lower().translate(_APOSTROPHES)
     if "_" in said:
         said = _UNDERSCORES.sub(" ", said)
@@ -205,14 +205,14 @@ def _in_any(
     made_of: tuple[str, ...] = (),
     spare: int = 0,
 ) -> bool:
-    """Whether a sentence passes a test in one of the languages.
+    """True if a sentence passes a test in one of the languages.
 
     Args:
-        said: The sentence, `plain`.
-        needed: The class of which a sentence that passes has a word.
-        test: Takes the tokens of the parts between its commas.
-        made_of: Classes of which all of it must be made, but for `spare` words.
-        spare: See there.
+        said: The normalised sentence.
+        needed: The class of a word that the sentence must have.
+        test: Gets the tokens of the parts between commas.
+        made_of: Classes that all words but `spare` must be in.
+        spare: Number of words that need not be in these classes.
     """
     parts: list[str] = []
     for vocabulary in vocabularies_with(said, needed, made_of=made_of, spare=spare):
@@ -227,7 +227,7 @@ def _count(tokens: Iterable[KnownWord], *classes: str) -> int:
 
 
 def _topic(tokens: Iterable[KnownWord]) -> list[KnownWord]:
-    """The words that no decline is made of: what the sentence is about."""
+    """Words outside all classes: the sentence's topic."""
     return [token for token in tokens if _is_topic(token)]
 
 
@@ -236,7 +236,7 @@ def _is_topic(token: KnownWord) -> bool:
 
 
 def _declines(parts: Sequence[Sequence[KnownWord]]) -> bool:
-    """Whether each part of a sentence declines, leads in to that, or says what is not known."""
+    """True if each part of a sentence declines, introduces that, or names what is unknown."""
     declined = False
     for part in parts:
         if _has_frame(part):
@@ -255,7 +255,7 @@ def _declines(parts: Sequence[Sequence[KnownWord]]) -> bool:
 
 
 def _has_frame(part: Sequence[KnownWord]) -> bool:
-    """Whether a part of a sentence denies that the documents say, or that the speaker knows."""
+    """True if a part denies that the documents say something, or that the speaker knows."""
     has = frozenset[str]().union(*(token.classes for token in part))
     if "negation" not in has:
         return False
@@ -280,7 +280,7 @@ def _has_frame(part: Sequence[KnownWord]) -> bool:
 
 
 def _is_bare(part: Sequence[KnownWord]) -> bool:
-    """Whether a part that declines names a topic at most, and asserts nothing about it."""
+    """True if a declining part names at most a topic, and asserts nothing about it."""
     if not _is_short(part) or _asserts(part):
         return False
     we_speak = _count(part, "we") > 0 and not _count(part, "self", "document")
@@ -298,7 +298,7 @@ def _is_bare(part: Sequence[KnownWord]) -> bool:
 
 
 def _asserts(part: Sequence[KnownWord]) -> bool:
-    """Whether a clause begins in a part of a sentence: after "that", "because", "and"."""
+    """True if a clause begins in a part of a sentence: after "that", "because", "and"."""
     asked = False
     seen = met = False  # a verb of knowing or saying, and a topic after it
     for at, token in enumerate(part):
@@ -317,7 +317,7 @@ def _asserts(part: Sequence[KnownWord]) -> bool:
 
 
 def _joins_a_word(part: Sequence[KnownWord], at: int) -> bool:
-    """Whether an "and" only adds one more word to the topic: "prices and dates"."""
+    """True if an "and" only adds one more word to the topic: "prices and dates"."""
     rest = list(itertools.takewhile(lambda token: "topic" not in token.classes, part[at + 1 :]))
     return bool(_topic(part[:at])) and len(rest) <= 2 and len(_topic(rest)) <= 1
 
@@ -340,7 +340,7 @@ def _is_unspaced(token: KnownWord) -> bool:
 
 
 def _is_polite(parts: Sequence[Sequence[KnownWord]]) -> bool:
-    """Whether a sentence is made of greetings, thanks and offers, with a short topic at most."""
+    """True if a sentence consists of greetings, thanks, offers and at most a short topic."""
     tokens = [token for part in parts for token in part]
     if not _count(tokens, "courtesy"):
         return False
@@ -358,7 +358,7 @@ def _is_polite(parts: Sequence[Sequence[KnownWord]]) -> bool:
 
 
 def _advises(parts: Sequence[Sequence[KnownWord]]) -> bool:
-    """Whether a sentence only says whom to ask, such as customer support."""
+    """True if a sentence only says whom to ask, such as customer support."""
     tokens = [token for part in parts for token in part]
     known = {"advise", "advice", "polite", "courtesy", "document", "information", "fill", "pronoun"}
     return (
@@ -374,7 +374,7 @@ def _disclaims(parts: Sequence[Sequence[KnownWord]]) -> bool:
 
 
 def _tells_the_subject(parts: Sequence[Sequence[KnownWord]]) -> bool:
-    """Whether a sentence only says what the documents are about."""
+    """True if a sentence only says what the documents are about."""
     tokens = [token for part in parts for token in part]
     says = _count(tokens, "document") and _count(tokens, "only")
     return bool(says) and all(_is_short(part) and not _asserts(part) for part in parts)

@@ -1,7 +1,7 @@
-"""Cut text of any language into sentences, as ranges of characters.
+"""Split text of any language into sentences, as ranges of characters.
 
 Sentence rules come from `sentencex`, which knows abbreviations for some 240 languages. This module
-finds out which rules apply, keeps the ranges exact, and bounds the work on hostile input.
+detects the language, keeps the ranges exact, and bounds the work on hostile input.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def _blocks(text: str) -> list[Span]:
 
 
 def _rejoin(text: str, start: int, sentences: Iterable[str]) -> list[Span]:
-    """Give back to a sentence its citation marker and to a list item its number."""
+    """Append to a sentence its citation marker, and to a list item its number."""
     spans: list[Span] = []
     for sentence in sentences:
         end = start + len(sentence)

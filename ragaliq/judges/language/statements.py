@@ -1,7 +1,7 @@
-"""What a user's message states; what it only asks or supposes is evidence of nothing.
+"""Statements in a user's message; its questions and suppositions are not evidence.
 
-Lexical and small, in the languages in which refusals are known. A statement that is taken for a
-question leaves a claim without support, which errs on the visible side.
+The rules are lexical and small, for the same languages as refusals. A statement mistaken for a
+question leaves a claim unsupported, which is the visible kind of error.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _QUESTION = re.compile(
     re.IGNORECASE,
 )
 
-# Questions without a question mark, which many leave out: by their first words, or by words that
-# stand in questions only. "When I ordered, it was red" states something; in languages that leave
-# out the pronoun, the verb tells.
+# Questions without a question mark, which many users omit: by their first words, or by words that
+# occur in questions only. "When I ordered, it was red" is a statement; in languages that omit the
+# pronoun, the verb decides.
 _OF_ONESELF = r"(?!\s+(?:io|noi|eu|nós|ho|abbiamo|ero|eravamo|sono|siamo|mi|\w+(?:ei|[aei]mos))\b)"
 _OPENERS = {
     "en": r"(?:what|when|where|who|whose|which|why|how|is|are|was|were|do|does|did|can|could|will|"
@@ -64,13 +64,13 @@ _ASKS = re.compile(
     rf"{_BEFORE}(?:{'|'.join(_OPENERS.values())})|^.*?(?:{'|'.join(_ASKING_WORDS.values())})",
     re.IGNORECASE | re.DOTALL,
 )
-# What people say of themselves before they ask: "I live in Norway, can I return it?"
+# Statements of users about themselves before a question: "I live in Norway, can I return it?"
 _ASIDE = re.compile(
     r"\s*(?:I|my|we|our|ich|wir|mein\w*|unser\w*|je|j['’]\w+|nous|mon|ma|mes|notre|yo|mi|mis|"
     r"nosotros|io|mio|mia|noi|eu|meu|minha)\b[^?？]*?(?=[,;:–—]\s)",
     re.IGNORECASE,
 )
-# What asks about all that was said before: "I can return it within 60 days, right?"
+# Tags that turn the whole sentence into a question: "I can return it within 60 days, right?"
 _TAG = re.compile(
     r"\W*(?:\S+(?:\s+\S+)?$|(?:or|oder|ou|o|u|of|albo|или)\b"
     r"|is (?:that|this|it) (?:still |really )?(?:right|correct|true|so|ok|okay|possible|allowed)\b"
@@ -78,7 +78,7 @@ _TAG = re.compile(
     re.IGNORECASE,
 )
 
-# What a user only supposes, heard somewhere, or makes up as an example.
+# Words for what a user supposes, has heard somewhere, or makes up as an example.
 _SUPPOSES = {
     "en": r"\b(?:I|we)(?:\s+(?:had|have|was|were|am|are|always|just|only|really|also)){0,2}\s+"
     r"(?:think|thought|believed?|guess(?:ed)?|assum\w+|suppos\w+|suspect\w*|imagined?|hop(?:ed?|ing)|"
@@ -134,7 +134,7 @@ _JOINT = re.compile(r"[,;]?\s+(?:and|but|und|aber|et|mais|y|pero|e|ma|mas|en|maa
 
 
 def statements(text: str) -> Iterator[tuple[int, int]]:
-    """The ranges of a user's message that state something, and do not ask or suppose."""
+    """Ranges of a user's message that state something, rather than ask or suppose."""
     for start, end in split_sentences(text):
         said = text[start:end]
         if _QUESTION.search(said) or _ASKS.match(said):

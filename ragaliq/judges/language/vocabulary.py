@@ -1,8 +1,8 @@
-"""The words by which declines and courtesies are recognised, by language, from a data file.
+"""Vocabulary of declines and courtesies by language, from a data file.
 
-`declines.json` has for each language the classes a word may be in: the documents, what one learns
-from them, verbs of saying, of holding and of knowing, denials, small words. An entry may be a
-phrase; one that ends in `*` stands for every word that begins so.
+`declines.json` has word classes for each language: the documents, their content, verbs of saying,
+of holding and of knowing, negations, small words. An item may be a phrase; one that ends in `*`
+matches every word with this prefix.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Vocabulary:
 
     Args:
         language: ISO 639-1 code.
-        classes: Class -> its entries, separated by commas.
+        classes: Items of each class, separated by commas.
     """
 
     def __init__(self, language: str, classes: Mapping[str, str]) -> None:
@@ -64,7 +64,7 @@ class Vocabulary:
     def is_made_of(
         self, words: frozenset[str], classes: tuple[str, ...], *, spare: int = 0
     ) -> bool:
-        """Whether most words of a sentence stand in entries of some classes, as far as is seen."""
+        """True if most words of a sentence are in some classes; an approximation."""
         if self._pieces is not None:
             return True
         known = self._single.get(classes)
@@ -118,16 +118,16 @@ _DATA = (resources.files(__package__) / "declines.json").read_text("utf-8")
 
 
 class _Trigger(NamedTuple):
-    """A word or phrase of a class, which tells in which language to look closer."""
+    """A word or phrase of a class, which selects the languages to check."""
 
     language: str
     text: str
 
 
 class _Index:
-    """All languages: their vocabularies, and where the words of a class lead to.
+    """Index of all vocabularies, from the words of a class to their languages.
 
-    Most sentences have no word of the class asked for, and are done after one look at each word.
+    Most sentences have no word of the class, and are done after one look-up of each word.
     """
 
     def __init__(self) -> None:
@@ -150,7 +150,7 @@ class _Index:
                         first.setdefault(entry.split()[0], []).append(trigger)
 
     def languages(self, said: str, name: str) -> set[str]:
-        """The languages of which a sentence has a word of a class."""
+        """Languages in which a sentence has a word of a class."""
         found = set[str]()
         words = _words(said)
         first, stubs = self._first[name], self._stubs[name]
@@ -169,7 +169,7 @@ class _Index:
 
 
 class _SentenceWords(NamedTuple):
-    """The words of a sentence, each once, how they begin, and all in one text."""
+    """Distinct words of a sentence, their prefixes, and the sentence as one text."""
 
     all: frozenset[str]
     stubs: frozenset[str]
@@ -191,13 +191,13 @@ def _index() -> _Index:
 def vocabularies_with(
     said: str, name: str, *, made_of: tuple[str, ...] = (), spare: int = 0
 ) -> list[Vocabulary]:
-    """The vocabularies of the languages of which a sentence has a word of a class.
+    """Vocabularies of the languages in which a sentence has a word of a class.
 
     Args:
         said: A sentence in lower case.
         name: The class, such as `negation`.
-        made_of: Classes of which all the sentence must be made; any where empty.
-        spare: How many of its words may be in none of these.
+        made_of: Classes that all words must be in; empty for any.
+        spare: Number of words that need not be in these classes.
     """
     index = _index()
     found = [index.vocabularies[code] for code in index.languages(said, name)]

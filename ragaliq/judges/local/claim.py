@@ -1,4 +1,4 @@
-"""What a claim says, taken apart: words with weights, numbers, names, denials."""
+"""Parsed claim: words with weights, numbers, names, negations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ragaliq.judges.local.words import (
     stems_of,
 )
 
-# How much a word tells.
+# Weights of words.
 
 _FULL_LENGTH = 6  # letters from which an unseen word counts as fully rare
 _PAIR_SHARE = 0.5  # of the highest weight, for a pair of characters
@@ -35,7 +35,7 @@ class WordFrequencies(NamedTuple):
     words are the grammatical ones.
 
     Attributes:
-        documents: How many texts were counted, at least 1.
+        documents: Number of counted texts, at least 1.
         counts: Documents by word, at least 1 each.
     """
 
@@ -43,7 +43,7 @@ class WordFrequencies(NamedTuple):
     counts: Mapping[str, int]
 
     def weight(self, word: str) -> float:
-        """The weight of a stem, up to that of one seen in one text."""
+        """Weight of a stem; at most that of a stem seen in one text."""
         weight = math.log((self.documents + 1) / (self.counts.get(word, 1) + 0.5))
         if word in self.counts:
             return weight
@@ -58,7 +58,7 @@ class WordFrequencies(NamedTuple):
 
 _NEGATIVE_SIGNS = frozenset("不没沒未않없못")  # Chinese and Korean: part of a word pair
 _BREAK = re.compile(r"[,;:()–—!?]|\.(?=\s|$)|\b(?:but|although|while|and|aber|mais|pero|ma|mas)\b")
-# They deny nothing: "not only", "no later than", "nothing but", "No. 5", "a sin".
+# Phrases that are not negations: "not only", "no later than", "nothing but", "No. 5", "a sin".
 _EMPHASIS = re.compile(
     r"\bnot (?:only|just|merely|simply)\b|\b(?:no|not) (?:more|less|fewer|later|earlier) than\b"
     r"|\bnicht (?:mehr|weniger) als\b|\bpas (?:plus|moins) de (?=\d)|\bno (?:más|menos) de\b"
@@ -70,13 +70,13 @@ _EMPHASIS = re.compile(
 
 
 def clauses(text: str) -> Iterator[list[str]]:
-    """The words of each clause of a sentence; "not only" is skipped, as it denies nothing."""
+    """Split a sentence into the words of its clauses, without phrases such as "not only"."""
     parts = (read_words(part).stems for part in _BREAK.split(_EMPHASIS.sub(" ", text)))
     return filter(None, parts)
 
 
 def denies(stems: Iterable[str]) -> bool:
-    """Whether a negation is among the words."""
+    """True if a negation is among the words."""
     return any(
         word in NEGATIONS or not (word.isascii() or _NEGATIVE_SIGNS.isdisjoint(word))
         for word in stems
@@ -86,7 +86,7 @@ def denies(stems: Iterable[str]) -> bool:
 # The claim itself.
 
 _CLAUSE_WORDS = 2  # content words of one clause among others, with fewer, "not" is not a claim
-# "According to the context, ...": said about the claim, not by it.
+# "According to the context, ..." is about the claim, not part of it.
 _ATTRIBUTION = re.compile(
     rf"^\W*(?:according to|based on|as (?:stated|mentioned|described) in|per) (?:\w+ )?{CONTEXT},?",
     re.IGNORECASE,
@@ -97,14 +97,14 @@ _WORD = re.compile(r"[^\W\d_][\w'’-]*")
 
 @dataclass(frozen=True, slots=True)
 class ClaimWords:
-    """A claim, ready to be looked up in a context.
+    """A parsed claim, ready to be looked up in a context.
 
     Attributes:
         stems: All words in order.
-        weights: Content words and how much each tells.
+        weights: Content words with their weights.
         numbers: Numbers that must be in the context.
-        names: Content words with a capital, but for the first word.
-        negated: Whether the claim denies something; "Not sure, but ..." does not.
+        names: Capitalised content words except the first word.
+        negated: Whether the claim is negated; "Not sure, but ..." is not.
     """
 
     stems: list[str]
@@ -115,7 +115,7 @@ class ClaimWords:
 
 
 def read_claim(text: str, frequencies: WordFrequencies) -> ClaimWords:
-    """Take a claim apart."""
+    """Parse a claim."""
     text = _ATTRIBUTION.sub("", text)
     stems, numbers = read_words(text)
     bounds = {stem(word) for number in numbers for word in number.bound.split()}
@@ -135,7 +135,7 @@ def read_claim(text: str, frequencies: WordFrequencies) -> ClaimWords:
 
 
 def names_in(text: str, *, start: int = 0) -> set[str]:
-    """Stems of content words with a capital, from the word at position `start`."""
+    """Stems of capitalised content words, from the word at position `start`."""
     words = itertools.islice(_WORD.findall(text), start, None)
     stems = (found for word in words if word[0].isupper() for found in stems_of(word))
     return {found for found in stems if found not in FUNCTION_WORDS and found[0] != "#"}

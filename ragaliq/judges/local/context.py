@@ -1,4 +1,4 @@
-"""The context, read once, and how the words of a claim lie in it."""
+"""Index of the context, and matching of a claim's words with it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ragaliq.judges.local.words import FUNCTION_WORDS, join, read_words, unit_ki
 # One chunk.
 
 _LONGEST = 600  # characters of a sentence; longer ones are lists or tables, and no evidence
-# A retriever returns the same chunks again and again, so the last ones are kept: 8 MB at most.
+# A retriever returns the same chunks repeatedly, so the last ones are cached: 8 MB at most.
 _KEPT = 256
 _KEPT_LENGTH = 4_000  # characters
 
@@ -38,9 +38,9 @@ class ReadChunk(NamedTuple):
     Attributes:
         sentences: In order.
         lines: The words of each sentence, a line each: to search them is faster than the lists.
-        text: The same of all sentences: runs of words are found in it without a set of all runs.
-        words: The same, each once.
-        language: Whose rules cut the sentences.
+        text: The words of all sentences as one text, in which runs of words are searched.
+        words: The distinct words.
+        language: The language whose rules split the sentences.
     """
 
     sentences: list[Sentence]
@@ -78,7 +78,7 @@ _STUB = 5  # letters two words must share at least to count as related
 
 
 class ContextIndex:
-    """Which words stand in which sentence of the context.
+    """Index from words to the sentences of the context.
 
     Args:
         chunks: The texts of the context, in order.
@@ -87,7 +87,7 @@ class ContextIndex:
         chunks: The same.
         sentences: The sentences of all chunks.
         chunk_of: The position of each sentence's chunk.
-        is_german: Whether a chunk is, so that capitals tell no names.
+        is_german: Whether a chunk is German, so that capitals do not mark names.
     """
 
     def __init__(self, chunks: Sequence[str]) -> None:
@@ -108,7 +108,7 @@ class ContextIndex:
             self.chunk_of += [position] * len(read.sentences)
 
     def places(self, word: str) -> Sequence[int]:
-        """Positions of the sentences with a word, ascending; none for function words."""
+        """Positions of the sentences with a word, ascending; empty for function words."""
         if word in FUNCTION_WORDS:
             return ()
         found = self._found.get(word)
@@ -123,9 +123,9 @@ class ContextIndex:
         return found
 
     def longest_run(self, stems: Sequence[str]) -> int:
-        """How many words, function words too, of the longest chain of three that are in a sentence.
+        """Length of the longest chain of three-word runs that occur in sentences.
 
-        0 where no three words follow one another in a sentence.
+        Function words count too; 0 if no three words follow one another in a sentence.
         """
         longest = run = 0
         for words in zip(stems, stems[1:], stems[2:], strict=False):
@@ -134,12 +134,12 @@ class ContextIndex:
         return longest + 2 if longest else 0
 
     def _has_run(self, words: tuple[str, str, str]) -> bool:
-        """Whether three words follow one another in a sentence."""
+        """True if three words follow one another in a sentence."""
         first, second, third = words
         line = f"\n{first}\n{second}\n{third}\n"
         is_there = False
         for read in self._read:
-            # To look the words up is far cheaper than to search the text.
+            # Looking up the words is far cheaper than searching the text.
             if second in read.words and first in read.words and third in read.words:
                 if self._is_small and line in read.text:
                     return True
@@ -155,7 +155,7 @@ class ContextIndex:
         return any(line in self._lines[at] for at in places)
 
     def related(self, word: str) -> set[str]:
-        """Words of the context that look like other forms of `word`: two thirds of it, or more."""
+        """Words of the context that may be other forms of `word`: they share two thirds of it."""
         if len(word) < _STUB or word[0] == "#":
             return set()
         begins = "\n" + word[: max(_STUB, (2 * len(word) + 2) // 3)]
@@ -169,7 +169,7 @@ class ContextIndex:
         return found - FUNCTION_WORDS
 
 
-# Where the context agrees with a claim best, and what of the claim is not there.
+# The best match of a claim in the context, and the claim's words that are missing there.
 
 _WINDOW = 3  # sentences read together
 _RELATED = 0.8  # credit for another form of the word
@@ -182,19 +182,19 @@ Places = dict[str, tuple[float, Sequence[int]]]
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """How a claim's words lie in the context. Shares are of the claim's weight, 0 to 1.
+    """Match of a claim's words with the context. Shares are of the claim's weight, 0 to 1.
 
     Attributes:
         sentence: Position of the sentence that covers most; -1 in an empty context.
-        near: The first sentences that cover about as much, the best among them.
+        near: The first sentences that cover about as much, including the best.
         window_cover: Share covered by the best three neighbouring sentences of a chunk.
         context_cover: Share covered by the whole context.
         chunk_ids: Chunks with a sentence about as good as the best.
-        found: Words of the claim that stand in the best sentence, in any form.
-        missing: Content words that stand nowhere in the context, the most telling first.
-        missing_numbers: Numbers of `far_numbers` that stand nowhere in the context.
-        missing_names: Names that stand nowhere; none in German, which has capitals elsewhere too.
-        far_numbers: Numbers that none of the `near` sentences has or, for a bound, fits.
+        found: Words of the claim in the best sentence, in any form.
+        missing: Content words that are not in the context, the heaviest first.
+        missing_numbers: Numbers of `far_numbers` that are not in the context.
+        missing_names: Names that are not in the context; empty for German, which capitalises nouns.
+        far_numbers: Numbers that no `near` sentence has or, for a bound, fits.
     """
 
     sentence: int
@@ -254,7 +254,7 @@ def match_claim(claim: ClaimWords, context: ContextIndex) -> Match:
 def _is_stated(
     number: Number, claim: ClaimWords, context: ContextIndex, *, among: set[int] | None = None
 ) -> bool:
-    """Whether a sentence has a number of the claim, and not of another kind: metres for per cent.
+    """True if a sentence has a number of the claim, of the same kind: not metres for per cent.
 
     Args:
         number: One of the claim's.
@@ -274,13 +274,13 @@ def _is_stated(
 
 
 def _has_kind(stems: Sequence[str], number: str, kinds: set[str]) -> bool:
-    """Whether a sentence has a number of one of some kinds, or with no unit that is known."""
+    """True if a sentence has a number of one of some kinds, or without a known unit."""
     found = (unit_kinds(stems, at) for at, word in enumerate(stems) if word == number)
     return any(not theirs or theirs & kinds for theirs in found)
 
 
 def _holds(number: Number, stated: Sequence[Number]) -> bool:
-    """Whether a number with a bound holds for one of others: "over 100" where 116 is stated."""
+    """True if a number with a bound fits one of others: "over 100" where 116 is stated."""
     return number.bound != "" and any(
         fit(number, other) is Fit.HOLDS for other in comparable(number, stated)
     )
@@ -289,9 +289,9 @@ def _holds(number: Number, stated: Sequence[Number]) -> bool:
 def _covers(
     claim: ClaimWords, context: ContextIndex, places: Places
 ) -> tuple[float, dict[int, float], dict[int, float]]:
-    """Weight that every sentence has; what each has besides, and each window by its first sentence.
+    """Matched weight of every sentence, and of each window by its first sentence.
 
-    Only sentences that have a telling word of the claim are looked at.
+    Only sentences with a rare word of the claim are checked.
     """
     chunk_of = context.chunk_of
     sentences: dict[int, float] = {}

@@ -35,8 +35,8 @@ from ragaliq.judges.local.verdict import (
 
 _FREE = JudgeUsage()
 _MOST_PAIRS = 30_000_000  # of claims and sentences; so many take some three seconds
-# What comes out for these is part of the fingerprint: parameters alone would not do, since a change
-# to how words are read changes the scores too.
+# The results for these are part of the fingerprint, in addition to the parameters: a change in how
+# words are read changes the scores too.
 _CONTEXT = (
     "The museum opened in May 1987 and has 3,200 paintings. Entry is free on Sundays.",
     "Ada Keller designed the north wing. It has no workshop and never had one.",
@@ -52,9 +52,9 @@ _CLAIMS = (
 
 
 class WordingJudge(BatchingJudge):
-    """Finds claims and scores relevance by wording; how claims are decided is a subclass's."""
+    """Finds claims and scores relevance by wording; subclasses decide claims."""
 
-    # Not relevance: by words it tells good answers from others little better than chance.
+    # Without relevance: by words alone it is little better than chance.
     default_metrics: tuple[str, ...] = ("faithfulness",)
     embed: Embed | None = None
 
@@ -71,11 +71,11 @@ class WordingJudge(BatchingJudge):
         return ClaimsResult(claims=claims, usage=_FREE)
 
     async def evaluate_relevance(self, query: str, response: str) -> JudgeResult:
-        """Score how well the answer addresses the question; a refusal scores 0.
+        """Score the answer's relevance to the question; a refusal scores 0.
 
         Raises:
             JudgeAPIError: The embedding function failed.
-            JudgeResponseError: It gave something else than two vectors.
+            JudgeResponseError: It did not return two vectors.
         """
         if not response.strip():
             return result(0.0, "The answer is empty.")
@@ -86,14 +86,14 @@ class WordingJudge(BatchingJudge):
         return answer_relevance(query, response, (await parameters_off_loop()).frequencies)
 
     async def evaluate_context_relevance(self, query: str, chunk: str) -> JudgeResult:
-        """Score how well one chunk addresses the question; raises as `evaluate_relevance`."""
+        """Score a chunk's relevance to the question; raises as `evaluate_relevance`."""
         if self.embed:
             return await embedded_relevance(self.embed, query, chunk)
         return chunk_relevance(query, chunk, (await parameters_off_loop()).frequencies)
 
 
 class LocalJudge(WordingJudge):
-    """Decides by wording: which of a claim's words, numbers and names the context has.
+    """Decides by wording: the share of a claim's words, numbers and names in the context.
 
     A screen, not a verdict: it finds claims whose words are not in the context, and contradictions
     that show in a number, a name or a negation. It does not understand paraphrase, arithmetic or
@@ -101,14 +101,14 @@ class LocalJudge(WordingJudge):
     The model card, with measured accuracy, is the documentation page "The embedded judge".
 
     Every reply is free (`JudgeUsage()`) and the same in every process. Instructions inside the
-    judged texts are words like any others.
+    judged texts have no effect.
 
-    A judge has no state; one may serve any number of threads.
+    A judge has no state; any number of threads may share it.
 
     Args:
-        embed: For relevance by meaning instead of by words: a function that turns texts into
-            vectors, such as the `encode` of a sentence-embedding model. Called in a thread, with
-            the question and one text at a time. Verdicts on claims never use it.
+        embed: Function for relevance by meaning instead of by words: it converts texts to vectors,
+            such as the `encode` of a sentence-embedding model. Called in a thread, with the
+            question and one text at a time. Verdicts on claims never use it.
     """
 
     name = "local"
@@ -122,9 +122,9 @@ class LocalJudge(WordingJudge):
     @staticmethod
     @cache
     def fingerprint() -> str:
-        """Changes with the parameters and with how texts are read.
+        """Fingerprint of the parameters and of how texts are read.
 
-        Reads the parameters where nothing has yet: call it off the event loop first.
+        The first call reads the parameters from a file: make it off the event loop.
         """
         parameters, context = load_parameters(), read_context(_CONTEXT)
         decided = [decide(claim, context, parameters) for claim in _CLAIMS]

@@ -1,4 +1,4 @@
-"""Numbers, in words and digits, and units, each brought to one form.
+"""Normalisation of numbers, in words and digits, and of units.
 
 `1,000`, `1 000` and `one thousand` agree, and so do `km` and `kilometres`.
 """
@@ -20,11 +20,11 @@ class Number(NamedTuple):
     """A number found in a text.
 
     Attributes:
-        stem: What it means, canonical: `#1000`.
-        certain: False where the word often is not a quantity ("one of them", "first of all").
-        year: Whether it reads as a year.
+        stem: Its canonical form: `#1000`.
+        certain: False if the word often is not a quantity ("one of them", "first of all").
+        year: Whether it looks like a year.
         bound: The words before it that make it a bound ("up to") or an estimate ("about").
-        of: The stems of up to two words after it: what it counts.
+        of: The stems of up to two words after it, which it counts.
     """
 
     stem: str
@@ -35,7 +35,7 @@ class Number(NamedTuple):
 
     @property
     def value(self) -> float:
-        """What it amounts to; not a number for a version or a time."""
+        """Numeric value; NaN for a version or a time."""
         try:
             return float(self.stem[1:])
         except ValueError:
@@ -83,7 +83,7 @@ def number_at(tokens: list[str], at: int) -> tuple[Sequence[Number], int]:
 
     Args:
         tokens: Lower-case words and digit groups.
-        at: Where a digit group or one of `NUMBER_WORDS` stands.
+        at: Position of a digit group or of one of `NUMBER_WORDS`.
 
     Returns:
         The numbers there (several for a dotted date) and the position after them.
@@ -185,7 +185,7 @@ _NEAR = 0.1  # share by which an estimate may differ from the number
 
 
 def _bound_before(tokens: list[str], at: int) -> str:
-    """The longest of the phrases that ends before a token; "" where none does."""
+    """Longest bound phrase that ends before a token; "" if there is none."""
     last = tokens[at - 1] if at else ""
     if last in _ENDS:
         for words in range(min(_MOST_WORDS, at), 0, -1):
@@ -196,7 +196,7 @@ def _bound_before(tokens: list[str], at: int) -> str:
 
 
 class Fit(IntEnum):
-    """How a number of a sentence bears on a claim's."""
+    """Relation of a sentence's number to a claim's."""
 
     DIFFERS = 0
     ALLOWS = 1
@@ -204,10 +204,10 @@ class Fit(IntEnum):
 
 
 def fit(claimed: Number, stated: Number) -> Fit:
-    """Whether a claimed number holds where another one is stated.
+    """Check whether a claimed number is true where another one is stated.
 
-    "Up to 30" and "up to 14" differ. 5 is one that "up to 14" allows; "up to 14" holds for 5, and
-    for 14, which holds for it. An estimate holds for numbers a tenth off.
+    "Up to 30" and "up to 14" differ. "Up to 14" allows 5 and 14, and 14 allows "up to 14". An
+    estimate allows numbers within a tenth.
     """
     kinds = _BOUNDS.get(claimed.bound, ""), _BOUNDS.get(stated.bound, "")
     if claimed.stem == stated.stem:
@@ -222,19 +222,19 @@ def fit(claimed: Number, stated: Number) -> Fit:
     return Fit.ALLOWS if least < highest and lowest < most else Fit.DIFFERS
 
 
-# By the stem of the unit.
+# Seconds by the stem of the unit.
 _SECONDS = {"minut": 60, "hour": 3_600, "day": 86_400, "week": 604_800, "month": 2_629_800}
 _SECONDS |= {"year": 31_557_600, "decad": 315_576_000}
 
 
 def rescaled(number: Number, other: Number) -> float:
-    """What turns a time into the other's unit, 7 for weeks and days; 1 where no unit is known."""
+    """Factor from a time's unit to the other's, 7 for weeks and days; 1 for unknown units."""
     sizes = [[_SECONDS[word] for word in each.of if word in _SECONDS] for each in (number, other)]
     return sizes[0][0] / sizes[1][0] if all(sizes) else 1.0
 
 
 def comparable(number: Number, stated: Sequence[Number]) -> Sequence[Number]:
-    """Those of some numbers that count the same as another one; all where none is known to."""
+    """Numbers that count the same thing as another one; all if none is known to."""
     return [other for other in stated if not set(other.of).isdisjoint(number.of)] or stated
 
 

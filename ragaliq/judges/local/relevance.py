@@ -1,4 +1,4 @@
-"""How well a text addresses a question, by its words.
+"""Relevance of a text to a question, by its words.
 
 The measure, from 0 to 1:
 
@@ -54,7 +54,7 @@ _MONTH_STEMS = frozenset(
         "sept sep october oct november nov december dec".split(),
     )
 )
-# What stands before a name or a number and says nothing by itself.
+# Words before a name or a number that say nothing by themselves.
 _BEFORE = frozenset(
     map(
         stem,
@@ -63,7 +63,7 @@ _BEFORE = frozenset(
     )
 )
 _NOT_OTHERS = _BEFORE | _MONTH_STEMS | frozenset(map(stem, UNITS))
-# "What happens when ..." asks for no date: the word that asks stands in front.
+# "What happens when ..." does not ask for a date: the question word comes first.
 _FRONT = (
     r"^\W*(?:please )?(?:(?:(?:do|can|could|would) you )?(?:please )?(?:know|tell me) )?"
     r"(?:(?:and|so|but|by|from|at|to|with|for|of|in|on|since|until|de|a|à|seit|von) )?"
@@ -97,7 +97,7 @@ _KINDS = {
 
 
 def answer_relevance(question: str, answer: str, frequencies: WordFrequencies) -> JudgeResult:
-    """How well an answer that does not decline addresses a question."""
+    """Relevance of an answer that does not decline."""
     asked = _asked(question, frequencies)
     if not asked.weights:
         return result(_UNDECIDED, "The question has no content words to compare.")
@@ -124,7 +124,7 @@ def answer_relevance(question: str, answer: str, frequencies: WordFrequencies) -
 
 
 def chunk_relevance(question: str, chunk: str, frequencies: WordFrequencies) -> JudgeResult:
-    """How well a chunk of context addresses a question: `lexical`, from words close together."""
+    """Relevance of a chunk: `lexical`, from words close together."""
     asked = _asked(question, frequencies)
     if not asked.weights or not chunk.strip():
         return result(0.0, "There are no content words to compare.")
@@ -149,7 +149,7 @@ def _lexical(cover: float) -> float:
 
 
 def _names(text: str, words: set[str]) -> tuple[bool, bool]:
-    """Whether an answer has a name, and whether it is nearly nothing but names and numbers.
+    """Whether an answer has a name, and whether it has little but names and numbers.
 
     Such as "In 1889." and "Paris.". In a script without capitals any word may be a name.
     """
@@ -179,7 +179,7 @@ async def embedded_relevance(embed: Embed, question: str, text: str) -> JudgeRes
         JudgeResponseError: It gave something else than two vectors of one length.
     """
     try:
-        # It may be a model or a request: other evaluations go on meanwhile.
+        # In a thread: it may run a model or send a request, while other evaluations continue.
         vectors = await asyncio.to_thread(embed, [question, text])
     except Exception as error:  # noqa: BLE001 - whatever the function fails with
         # Its message, and so the chain of causes, may hold the texts.
@@ -194,7 +194,7 @@ async def embedded_relevance(embed: Embed, question: str, text: str) -> JudgeRes
         raise JudgeResponseError(
             "the embedding function gave vectors of different lengths, or with infinite values"
         )
-    # A text in which the model sees nothing is near to nothing.
+    # A zero vector is similar to nothing.
     lengths = math.hypot(*one) * math.hypot(*other) or math.inf
     cosine = max(-1.0, min(1.0, math.fsum(map(float.__mul__, one, other)) / lengths))
     return result((1.0 + cosine) / 2.0, f"The cosine of question and text is {cosine:.2f}.")

@@ -1,4 +1,4 @@
-"""Signs of a contradiction: where a sentence that says the same as a claim differs from it."""
+"""Signs of a contradiction: differences between a claim and a matching sentence."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ragaliq.judges.local.context import ContextIndex, Match
 from ragaliq.judges.local.numbers import Fit, Number, comparable, fit, rescaled
 from ragaliq.judges.local.words import UNIT_KINDS, Words, read_words, stem
 
-# A sentence that matches, but for a number, a unit, a word or a negation. A claim whose words are
-# merely absent is not contradicted.
+# A sentence that matches except for a number, a unit, a word or a negation. A claim whose words are
+# only absent is not contradicted.
 
 _COVER = 0.7  # share of the rest of the claim the sentence must cover
 _FAR_COVER = 0.9  # the same where the context has the number in another sentence
@@ -22,12 +22,12 @@ _LEAST_WORDS = 2  # content words of the rest; with fewer, agreement is chance
 
 
 class Sign(NamedTuple):
-    """Why a claim counts as contradicted.
+    """Reason why a claim counts as contradicted.
 
     Attributes:
         kind: `number`, `bound`, `measure`, `word` or `negation`.
-        claimed: What the claim has, as stems; empty for a negation.
-        stated: What the sentence has instead.
+        claimed: The claim's words, as stems; empty for a negation.
+        stated: The sentence's words instead.
     """
 
     kind: str
@@ -36,7 +36,7 @@ class Sign(NamedTuple):
 
 
 def find_sign(claim: ClaimWords, match: Match, context: ContextIndex) -> Sign | None:
-    """The first sign of a contradiction between a claim and the sentence that matches it best.
+    """First sign of a contradiction between a claim and its best matching sentence.
 
     Another number, also where the context has the claim's in another sentence ("nine working days"
     and "the shop opens at nine"); the same number with another bound or unit, five days against
@@ -66,7 +66,7 @@ def _agrees(
     without: Sequence[str] = (),
     words: int = _LEAST_WORDS,
 ) -> bool:
-    """Whether the sentence covers the claim without some words: a share of it, and enough words."""
+    """True if the sentence covers enough of the claim without some words, in share and number."""
     rest = {word: weight for word, weight in claim.weights.items() if word not in without}
     found = [word for word in rest if word in match.found]
     covered, total = sum(rest[word] for word in found), sum(rest.values())
@@ -105,7 +105,7 @@ def _other_number(claim: ClaimWords, match: Match, theirs: Words) -> Sign | None
 
 
 def _may_compare(one: Number, other: Number) -> bool:
-    """Whether two numbers measure the same, as far as their units are known."""
+    """True if two numbers measure the same, as far as their units are known."""
     kinds = [
         set[str]().union(*(UNIT_KINDS.get(word, ()) for word in number.of))
         for number in (one, other)
@@ -114,7 +114,7 @@ def _may_compare(one: Number, other: Number) -> bool:
 
 
 def _rounds(claimed: Number, stated: Number) -> bool:
-    """Whether one number may be the other in fewer digits, or in another unit.
+    """True if one number may be the other rounded, or in another unit.
 
     1.2 billion and 1.18 billion; two years and 24 months.
     """
@@ -124,7 +124,7 @@ def _rounds(claimed: Number, stated: Number) -> bool:
 
 
 def _is_in_range(number: Number, sentence: Words) -> bool:
-    """Whether a sentence has two numbers, "2 to 5" or "2-5", with a third one between them."""
+    """True if a sentence has a range, "2 to 5" or "2-5", that contains a third number."""
     at = [place for place, word in enumerate(sentence.stems) if word[0] == "#"]
     return any(
         (high == low + 1 or (high == low + 2 and sentence.stems[low + 1] in _TO))
@@ -159,7 +159,7 @@ class Measure(NamedTuple):
 
 
 def _other_unit(claim: ClaimWords, match: Match, sentence: Sequence[str]) -> Sign | None:
-    """A number of the claim that the sentence has with another unit, or for another time, only."""
+    """Find a number of the claim that the sentence only has with another unit or time."""
     for measure in dict.fromkeys(_measures(claim.stems)):
         same = [other for other in _measures(sentence) if other.number == measure.number]
         stated = [other for other in same if _differ(measure, other)]
@@ -196,7 +196,7 @@ def _measures(stems: Sequence[str]) -> Iterator[Measure]:
 
 # Words.
 
-# Of which one excludes the others. A group's sides are apart by "|".
+# Groups of words that exclude each other; "|" separates the sides.
 _GROUPS = (
     (
         "monday montag lundi lunes | tuesday dienstag mardi martes | "
@@ -250,12 +250,12 @@ _SIDES = {
 
 
 def _other_word(claim: ClaimWords, match: Match, sentence: Sequence[str]) -> Sign | None:
-    """A word of a group, where the sentence has one other side of the group and not the claim's."""
+    """Find a word of a group for which the sentence has exactly one other side instead."""
     ours, theirs = _grouped(claim.stems), _grouped(sentence)
     for word in ours:
         stated = [other for other in theirs if _SIDES[other][0] == _SIDES[word][0]]
         sides = {_SIDES[other] for other in stated}
-        # Two sides, "from Monday to Friday", do not tell which one the claim is about.
+        # With two sides, "from Monday to Friday", it is unclear which one the claim is about.
         differ = len(sides) == 1 and _SIDES[word] not in sides and stated[0] not in ours
         if differ and _agrees(claim, match, _COVER, without=(word,)):
             return Sign("word", (word.lstrip("#"),), (stated[0].lstrip("#"),))
@@ -263,7 +263,7 @@ def _other_word(claim: ClaimWords, match: Match, sentence: Sequence[str]) -> Sig
 
 
 def _grouped(stems: Sequence[str]) -> list[str]:
-    """The words that are in a group, each once; "may" where it is a month, next to a number."""
+    """Distinct words that are in a group; "may" only as a month, next to a number."""
     found = []
     for at, word in enumerate(stems):
         if word == "may" and any(near[0] == "#" for near in stems[max(at - 1, 0) : at + 2]):
@@ -280,7 +280,7 @@ _DECISIVE = _SIDES.keys() | {"may"}
 
 
 def _differ_in_negation(claim: ClaimWords, match: Match, context: ContextIndex) -> bool:
-    """Whether only one side denies; another sentence that matches as well may agree."""
+    """True if only one side is negated and no equally good sentence agrees with the claim."""
     if not _agrees(claim, match, _NEGATION_COVER, words=1):
         return False
     for at in match.near:
@@ -289,10 +289,11 @@ def _differ_in_negation(claim: ClaimWords, match: Match, context: ContextIndex) 
             return False
         if not claim.negated:
             parts = list(clauses(text))
-            # What the sentence says without a denial too, it does not deny: "(winter does not occur
-            # in the tropics)" after a clause about winter.
+            # Ignore words that the sentence also has in a clause without negation: "(winter does
+            # not occur in the tropics)" after a clause about winter.
             shared = match.found.difference(*(part for part in parts if not denies(part)))
-            # Of several clauses only what follows the negation: "a hotel has no sauna but a pool".
+            # In several clauses a negation covers only what follows it: "a hotel has no sauna but a
+            # pool".
             denied = [
                 part
                 if len(parts) == 1

@@ -28,13 +28,13 @@ class Features(NamedTuple):
     """One claim against one context.
 
     Attributes:
-        cover: Share of the claim's weight found, the nearer together the better: half of it counts
-            in the best window, half in the whole context.
+        cover: Share of the claim's weight that was found, half of it in the best window and half in
+            the whole context.
         run: Longest run of words shared with a sentence, as a share of the claim's words.
-        missing_number: 1 where a number of the claim stands nowhere in the context.
-        missing_name: 1 where a name stands nowhere.
-        negation: 1 where the claim denies and the best sentence does not.
-        contradiction: 1 where there is a positive sign of a contradiction.
+        missing_number: 1 if a number of the claim is not in the context.
+        missing_name: 1 if a name is not in the context.
+        negation: 1 if the claim is negated and the best sentence is not.
+        contradiction: 1 if there is a positive sign of a contradiction.
         length: ln(1 + content words): long claims are never covered in full.
     """
 
@@ -56,11 +56,11 @@ _MOST_UNFOUND = 0.45  # most that a claim gets whose number or name is nowhere
 
 
 class Parameters(NamedTuple):
-    """What training left behind: how much each word tells, and a logistic model of support.
+    """Trained parameters: weights of words, and a logistic model of support.
 
     Attributes:
-        frequencies: Of words.
-        intercept: Such that 0.5 is the threshold.
+        frequencies: Document counts of words.
+        intercept: Intercept with which 0.5 is the threshold.
         weights: One for each feature.
         digest: A hash of the files.
     """
@@ -99,9 +99,9 @@ def load_parameters() -> Parameters:
 
 
 async def parameters_off_loop() -> Parameters:
-    """The same; the first time they are read in a thread, as a file must not block the loop."""
+    """Load the parameters, the first time in a thread, so as not to block the loop."""
     if not load_parameters.cache_info().currsize:
-        # Refused when the interpreter ends: then nobody minds an event loop that is held up.
+        # Refused at the end of the interpreter, when a blocked event loop does not matter.
         with suppress(RuntimeError):
             return await asyncio.to_thread(load_parameters)
     return load_parameters()
@@ -123,7 +123,7 @@ _SURFACE = re.compile(
 def examine(
     claim: str, context: ContextIndex, frequencies: WordFrequencies
 ) -> tuple[Match, Sign | None, Features]:
-    """Everything the verdict on a claim rests on; the training recipe starts here too."""
+    """Compute everything the verdict on a claim depends on; also used by training."""
     parts = read_claim(claim, frequencies)
     match = match_claim(parts, context)
     sign = find_sign(parts, match, context)
@@ -212,7 +212,7 @@ def _is_content(word: str) -> bool:
 
 
 def _as_written(text: str, stems: Sequence[str]) -> list[str]:
-    """The words of a text behind some stems; where they are not known, the stems."""
+    """Words of a text with these stems; a stem itself if its word is unknown."""
     forms: dict[str, str] = {}
     for word in _SURFACE.findall(text):
         for found in stems_of(word):

@@ -1,7 +1,7 @@
-"""Text to words: lower case, light stems, numbers in one form, character pairs where no spaces are.
+"""Tokens of a text: lower case, light stems, normalised numbers, pairs of unspaced characters.
 
-Both sides of a comparison go through here, so what matters is that the same word in another form
-comes out the same, not that the outcome is a word.
+Both sides of a comparison use these tokens: forms of one word must give the same token, which need
+not be a word.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ragaliq.judges.local.numbers import (
 
 _NO_END = "\1"  # in its place, where a text has the character itself
 
-# Scripts written without spaces between words, and Korean, whose particles stick to the word.
+# Scripts written without spaces between words, and Korean, whose particles are attached.
 _UNSPACED = (
     "\u0e01-\u0e4e\u0e81-\u0ece\u1000-\u103f\u1780-\u17d3\u3005\u3040-\u30ff\u3400-\u4dbf"
     "\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
@@ -53,7 +53,7 @@ _LONG_NUMBER = re.compile(
 )
 _KEPT = f"{string.ascii_lowercase}{string.digits}{END}".encode()
 _SEPARATED = bytes(code if code in _KEPT else ord(" ") for code in range(256))
-# What most often keeps a text from being ASCII, and a sign that is read the same.
+# The most common non-ASCII characters, with an equivalent ASCII sign.
 _READ_AS = dict(
     zip(
         "\u2019\u2018\u201c\u201d\u2013\u2014\u2022\u00a0\u2026",
@@ -67,9 +67,9 @@ _NOT_SAID = re.compile(
     r"https?://\S+|www\.\S+|\]\([^)\s]{0,500}\)|\[[\d\s,;^–-]{1,20}\]|【\d[^】\0]{0,20}】"
 )
 _TAG = re.compile(r"</?[a-zA-Z][a-zA-Z0-9]{0,12}\s?/?>")
-# The sign is asked first: a search for one of a few characters is fast.
+# The sign comes first: a search for one of a few characters is fast.
 _MINUS = re.compile(r"[-\u2212\u2013](?<![^\s(\[:][-\u2212\u2013])(?=\d)")
-# The gap is asked first, as it is rare: looking for the digit before takes ten times as long.
+# The gap comes first, as it is rare: searching for the digit first takes ten times as long.
 _DIGIT_GAP = re.compile(r"[\u00a0\u2009\u202f'’](?<=\d.)(?=\d{3}(?!\d))")
 _COMMA_GAP = re.compile(r", (?<=\d, )(?=0\d\d(?!\d))")  # "1, 056", as some converters write
 _NOT = re.compile(r"n't\b|(?<=\bcan)not\b")
@@ -89,7 +89,7 @@ _SIGNS = {
 
 
 def tokens_of(text: str) -> list[str]:
-    """The tokens of a text; links and citation markers are skipped."""
+    """Tokens of a text, without links and citation markers."""
     text = _rewritten(text)
     if text.isascii():
         return _ascii_tokens(text)
@@ -137,7 +137,7 @@ def _amount(match: re.Match[str]) -> str:
 
 
 def _ascii_tokens(text: str) -> list[str]:
-    """What `_TOKEN` would find. To split takes a fifth of the time that the expression would."""
+    """Tokens of an ASCII text, as `_TOKEN` would find them, in a fifth of its time."""
     normal = text.lower()
     if "n't" in normal or "cannot" in normal:
         normal = _NOT.sub(" not", normal)
@@ -237,8 +237,8 @@ def read_words(text: str, *, is_joined: bool = False) -> Words:
 
     Args:
         text: Any text.
-        is_joined: Whether it is several texts in one, as `join` makes it. What the numbers count is
-            not read then.
+        is_joined: Whether it is several texts in one, as `join` makes it; then the words that
+            numbers count are not read.
     """
     tokens = tokens_of(text if is_joined else text.replace(END, _NO_END))
     words = list(map(_STEMS.__getitem__, tokens))
@@ -268,23 +268,23 @@ def read_words(text: str, *, is_joined: bool = False) -> Words:
 
 
 def join(texts: Iterable[str]) -> str:
-    """Several texts in one, with `END` after each: to read them so is faster than one by one."""
+    """Join texts with `END` after each: reading them at once is faster."""
     return "".join(f"{text.replace(END, _NO_END)}\n{END}\n" for text in texts)
 
 
 @lru_cache(maxsize=16_384)
 def stems_of(word: str) -> tuple[str, ...]:
-    """The stems of one word as it is written: several where it has hyphens."""
+    """Stems of one written word; several if it has hyphens."""
     return tuple(read_words(word).stems)
 
 
 def is_pair(word: str) -> bool:
-    """Whether a stem is (or a token holds) characters of a script written without spaces."""
+    """True for a stem or token in a script written without spaces."""
     return not word.isascii() and _UNSPACED_CHARACTER.match(word) is not None
 
 
 def stem(word: str) -> str:
-    """Cut the endings off a lower-case word; function words and denials stay as they are."""
+    """Cut the endings off a lower-case word; keep function words and negations."""
     if word in FUNCTION_WORDS or word in NEGATIONS:
         return word
     if not word.isascii() and word not in SPELLINGS:
@@ -306,7 +306,7 @@ _REACH = 3  # words after a number in which its unit stands: "five full business
 
 
 def unit_kinds(stems: Sequence[str], at: int) -> set[str]:
-    """What the number at a position measures; empty where no unit follows."""
+    """Kinds of unit of the number at a position; empty without a unit."""
     for word in stems[at + 1 : at + 1 + _REACH]:
         if word[0] == "#":
             break
@@ -316,10 +316,10 @@ def unit_kinds(stems: Sequence[str], at: int) -> set[str]:
 
 
 class _KnownStems(dict[str, str | None]):
-    """Token -> its stem; None for a number, whose neighbours matter, and for text without spaces.
+    """Cache from token to stem; None for a number and for text without spaces.
 
-    For `map(known.__getitem__, tokens)`, the fastest way to ask for many: every word of every chunk
-    goes through here. Full, it is emptied, so that its size is bounded.
+    Use `map(known.__getitem__, tokens)`, the fastest way to look up many: every word of every chunk
+    passes here. A full cache is emptied.
     """
 
     most = 32_768  # words; about 8 MB

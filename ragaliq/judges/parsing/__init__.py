@@ -1,6 +1,6 @@
-"""Strict reading of replies, for judges that cannot be held to a schema.
+"""Strict parsing of replies, for judges without a schema.
 
-Everything here is linear in the length of the reply, raises ragaliq's own errors only, and never
+Everything here takes time linear in the reply's length, raises only ragaliq's errors, and never
 quotes the reply in them.
 """
 

@@ -1,4 +1,4 @@
-"""The one value of a given form in a reply, or why there is none."""
+"""Parser of replies in JSON: the one value of a given form, or the problem."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _LONGEST = 500_000
 def parse_json_reply(reply: str, model: type[R]) -> R:
     """Read a reply that should have been JSON of a given form.
 
-    Passed over are thoughts, a code fence, lines of prose around the JSON, and objects around the
-    value, as in `{"result": {"claims": [...]}}`. The JSON itself must be faultless.
+    Thoughts, a code fence, lines of prose around the JSON, and objects around the value, as in
+    `{"result": {"claims": [...]}}`, are ignored. The JSON itself must be valid.
 
     Args:
         reply: The judge's reply.
@@ -43,9 +43,9 @@ def parse_json_reply(reply: str, model: type[R]) -> R:
 
 
 def find_reply(reply: str, model: type[R]) -> tuple[R | None, str]:
-    """Return the value of a given form in a reply, else None and what is wrong with the reply.
+    """Return the value of a given form in a reply, or None and the problem.
 
-    The fault names fields and kinds, and quotes nothing.
+    The problem names fields and types, and quotes nothing.
 
     Raises:
         JudgeRefusalError: The judge declined instead.
@@ -107,7 +107,7 @@ _FENCE = re.compile(r"^[^\S\n]*+(?:```|~~~)[\w-]*+[^\S\n]*+$", re.MULTILINE)
 
 
 class FoundJson(NamedTuple):
-    """The JSON of a reply, what is left of the reply without it, and what is wrong with it."""
+    """JSON of a reply, the rest of the reply, and the problem."""
 
     values: Sequence[object]
     prose: str
@@ -170,7 +170,7 @@ _MOST_SENTENCES = 25
 _PAGE = re.compile(r"\s*+<(?:!doctype|html|head|body|\?xml)\b", re.IGNORECASE)
 _SENTENCE = re.compile(r"[^.!?\n。！？]+")
 
-# On text made plain by `refusals.plain`: lower case, "can not", "i am".
+# For text from `refusals.normalize`: lower case, "can not", "i am".
 _DECLINES = re.compile(
     r"\bi (?:really |simply )?(?:can|could|will|shall) not\b|\bi apologi[sz]e\b|"
     r"\b(?:i|we) (?:am|are) (?:\w{1,20} )?(?:unable|not able|not allowed|not permitted)\b|"
@@ -184,7 +184,7 @@ _DECLINES = re.compile(
 
 
 def declines_to_judge(text: str) -> bool:
-    """Tell whether a reply without verdicts declines; pages of markup, as proxies send, do not."""
+    """Check whether a reply without verdicts declines; pages of markup from proxies do not."""
     if _PAGE.match(text):
         return False
     sentences = _SENTENCE.findall(text[:_LONGEST_REFUSAL])[:_MOST_SENTENCES]

@@ -1,4 +1,4 @@
-"""Verdicts in the forms that the reference documents name.
+"""Parser of verdicts in the forms that the reference documents name.
 
 [{"statement": "...", "reason": "...", "verdict": 1}, ...]        RAGAS
 {"statements": [{"statement": "...", "is_supported": true}]}      rag_evals
@@ -196,7 +196,7 @@ _LONGEST_ITEM = 3  # words; more than that is a sentence, and the verdicts are o
 
 
 def _announced(text: str) -> list[Row]:
-    """What follows the last "Final verdict for each statement in order:" that has verdicts."""
+    """Verdicts after the last "Final verdict for each statement in order:" that has some."""
     end = len(text)
     for marker in reversed(list(_ANNOUNCED.finditer(text))):
         rows = _sequence(text[marker.end() : end])
@@ -207,7 +207,7 @@ def _announced(text: str) -> list[Row]:
 
 
 def _sequence(text: str, *, to_end: bool = False) -> list[Row]:
-    """The verdicts that a text begins with; with `to_end` none where it goes on otherwise."""
+    """Verdicts at the beginning of a text; with `to_end` only if nothing else follows."""
     items: list[tuple[int | None, Verdict | None]] = []
     for match in _ITEM.finditer(text):
         if len(match["said"].split()) > _LONGEST_ITEM:
@@ -249,7 +249,7 @@ def _numbered(text: str) -> list[Row]:
 
 
 def _labelled(text: str, expected: int) -> list[Row]:
-    """The verdicts behind "Verdict:", where there are as many as statements."""
+    """Verdicts after "Verdict:", if there are as many as statements."""
     labels = _LABEL.findall(text)
     if len(labels) != expected:
         return []
@@ -257,7 +257,7 @@ def _labelled(text: str, expected: int) -> list[Row]:
 
 
 def _alone(text: str, expected: int) -> list[Row]:
-    """The verdicts of a text that consists of nothing else, one for each statement."""
+    """Verdicts of a text that consists of one for each statement and nothing else."""
     rows = _sequence(text, to_end=True)
     is_complete = len(rows) == expected and all(verdict for _, verdict, _ in rows)
     return rows if is_complete else []

@@ -1,4 +1,4 @@
-"""`EntailmentJudge`: a small model that says whether a claim follows from a text."""
+"""`EntailmentJudge`: a small model that decides whether a text supports a claim."""
 
 from __future__ import annotations
 
@@ -26,10 +26,9 @@ from ragaliq.judges.small.presets import PRESETS, Preset, other_kind
 class EntailmentJudge(WordingJudge):
     """Decides by a small model: a preset, any classifier of two texts, or a function.
 
-    A claim is supported as far as the window of the context that supports it most does. Its
-    confidence is the model's own chance, no probability until a `CalibratedJudge` makes it one.
-    Claims are found as the embedded judge finds them, and relevance is scored as it scores it: such
-    a model says nothing about a question.
+    The window of the context with the highest support decides a claim. The confidence is the
+    model's own score, not a probability without a `CalibratedJudge`. Claims and relevance are those
+    of the embedded judge, since such a model does not handle questions.
 
     Needs `pip install 'ragaliq[entailment]'`, or `ragaliq[entailment-onnx]` for ONNX files only; a
     function needs neither.
@@ -40,20 +39,19 @@ class EntailmentJudge(WordingJudge):
             claim) pairs to chances of support.
         path: Of a preset: its folder, `.onnx` file, or repository; by default the folder of its
             name in `RAGALIQ_MODELS`.
-        labels: A verdict for each of the model's outputs, in order; by default as the preset or the
-            model's configuration names them, and refused where that says nothing.
+        labels: A verdict for each of the model's outputs, in order; by default from the preset or
+            the model's configuration, which must name them.
         device: Such as `cpu` or `cuda`; by default the best one there is. On the CPU a folder's
             ONNX file is preferred.
         dtype: Such as `bfloat16`, for torch.
         threads: Threads of the processor the model may use; for torch this holds process-wide.
         batch_size: Pairs scored at once.
-        max_tokens: Tokens of a window and a claim together; by default what the model takes.
-        threshold: Chance of support from which on a claim is supported; by default the preset's,
-            else 0.5.
+        max_tokens: Most tokens of a window and a claim together; by default the model's limit.
+        threshold: Least score of a supported claim; by default the preset's, else 0.5.
         download: Fetch a repository that is not in the local cache. Nothing is fetched otherwise.
 
     Raises:
-        ConfigurationError: The extra is missing, or the model is not what it is asked as.
+        ConfigurationError: The extra is missing, or the model does not fit the arguments.
     """
 
     name = "entailment"
@@ -109,23 +107,23 @@ class EntailmentJudge(WordingJudge):
 
     @property
     def plan(self) -> dict[str, Any] | None:
-        """How another process makes the same judge, as plain data.
+        """Judge as plain data, from which another process makes the same one.
 
-        None for a function and for a subclass, which are no data.
+        None for a function and for a subclass, which cannot be serialised.
         """
         if callable(self._choice.model) or type(self) is not EntailmentJudge:
             return None
         return {**self._choice._asdict(), "threshold": self.threshold}
 
     def unload(self) -> None:
-        """Give the model's memory back; it is loaded again where this process needs it."""
+        """Free the model's memory; it is loaded again if this process needs it."""
         if self.plan is not None:
             self.fingerprint()
             self._held = None
 
     @classmethod
     def named(cls, spec: str, *, path: str | Path | None = None) -> Self:
-        """The judge that `entailment:NAME` or `entailment:NAME@WHERE` names.
+        """Judge named by `entailment:NAME` or `entailment:NAME@WHERE`.
 
         WHERE is the folder or file of a preset. A folder may be given instead of a preset's name.
 
@@ -142,7 +140,7 @@ class EntailmentJudge(WordingJudge):
         return cls(name, path=where or path)
 
     def fingerprint(self) -> str:
-        """Changes with the model's parameters, how it is asked, and the threshold."""
+        """Fingerprint of the model's parameters, its input format and the threshold."""
         if not self._fingerprint:
             self._fingerprint = digest_of(
                 self.name, self.model or "", self._scorer.fingerprint(), f"{self.threshold}"
@@ -343,7 +341,7 @@ def _clearest_chunks(
     chunks: Sequence[str],
     evidence: Sequence[tuple[int, ContextWindow, str]],
 ) -> Iterator[tuple[int, int]]:
-    """For each claim the chunk of its window that says it most clearly by itself."""
+    """For each claim the chunk of its window with the highest support alone."""
     asked: list[tuple[int, int, str, str]] = []
     for i, window, field in evidence:
         if len(window.chunks) == 1:

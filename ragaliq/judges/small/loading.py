@@ -43,7 +43,7 @@ class ModelChoice(NamedTuple):
     download: bool
 
     def load(self) -> tuple[Preset, ClaimScorer]:
-        """Load the model, checked to be what it is asked as, and say how it is asked.
+        """Load and check the model; return it with its preset.
 
         Raises:
             ConfigurationError: An extra is missing, or the model is not what was asked for; the
@@ -74,7 +74,7 @@ class ModelChoice(NamedTuple):
 
 
 def _classifier_at(path: str) -> Preset:
-    """How a model without a preset is asked, as a classifier of two texts."""
+    """Preset for a classifier of two texts that has none."""
     name = Path(path).name
     given = name if Path(path).exists() else path
     if kind := other_kind(given):
@@ -135,7 +135,7 @@ def _load(path: str, preset: Preset, choice: ModelChoice) -> ModelScorer:
 
 
 class _Source(NamedTuple):
-    """What is to be loaded, and how."""
+    """Model to load, and its settings."""
 
     name: str
     folder: Path

@@ -1,4 +1,4 @@
-"""The models behind an `EntailmentJudge`: how each kind is asked, and what its outputs mean."""
+"""Models of an `EntailmentJudge`: input formats, and the meaning of outputs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Pair = tuple[str, str]
 
 
 class Support(NamedTuple):
-    """What a model makes of a pair.
+    """Scores of a model for a pair of context and claim.
 
     Attributes:
         supported: The chance that the claim follows, 0 to 1.
@@ -30,7 +30,7 @@ class Support(NamedTuple):
 
 
 class ClaimScorer(Protocol):
-    """What decides about pairs of a context and a claim.
+    """Scorer of pairs of a context and a claim.
 
     Attributes:
         name: Of the model; never a path.
@@ -50,7 +50,7 @@ class ClaimScorer(Protocol):
         """Score pairs."""
 
     def fingerprint(self) -> str:
-        """Changes with the model's parameters and with how it is asked."""
+        """Fingerprint of the model's parameters and of its input format."""
 
 
 # What the outputs mean; refused where that would be a guess.

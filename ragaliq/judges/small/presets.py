@@ -122,8 +122,8 @@ _ALL = (
 
 PRESETS: Mapping[str, Preset] = {preset.name: preset for preset in _ALL}
 
-# What a folder's name gives away. Read without its template such a model answers plausibly and
-# wrong, so it is refused rather than guessed.
+# Parts of folder names that reveal a preset. Without its template such a model gives plausible but
+# wrong scores, so it is refused.
 _MARKS = ("factcg", "minicheck-roberta", "minicheck-deberta")
 
 # Published models that are no classifiers of two texts: each would need a reader of its own.
@@ -137,12 +137,12 @@ _OTHERS = {
 
 
 def preset_meant_by(name: str) -> str | None:
-    """The preset that the name of a folder or repository speaks of; None for any other name."""
+    """Preset that the name of a folder or repository suggests; None for any other name."""
     return next((mark for mark in _MARKS if mark in name.lower()), None)
 
 
 def other_kind(name: str) -> str | None:
-    """How a published model of another kind decides; None for any other name."""
+    """Kind of a published model that is not a classifier of two texts; None for others."""
     return next(
         (kind for kind, marks in _OTHERS.items() if any(mark in name.lower() for mark in marks)),
         None,
