@@ -246,16 +246,27 @@ class _Rabbit(Broker):
         # Another reader would not see the messages that this one has taken, and waits. This queue
         # is gone when its reader's connection is.
         turn = RabbitQueue(f"{self.dead}.reader", exclusive=True)
-        async with asyncio.timeout(self.timeout):
-            while True:
-                with suppress(ChannelLockedResource):
-                    await self.native.declare_queue(turn)
-                    break
-                await asyncio.sleep(0.05)
+        try:
+            async with asyncio.timeout(self.timeout):
+                while True:
+                    with suppress(ChannelLockedResource):
+                        await self.native.declare_queue(turn)
+                        break
+                    await asyncio.sleep(0.05)
+        except TimeoutError:
+            raise BrokerUnavailableError(
+                "another command is reading the dead letters: try again when it has ended"
+            ) from None
         queue = await self.native.declare_queue(self._queue(self.dead))
         taken = []
-        while (message := await queue.get(fail=False)) is not None:
-            taken.append(message)
+        try:
+            while (message := await queue.get(fail=False, timeout=self.timeout)) is not None:
+                taken.append(message)
+        except TimeoutError:
+            raise BrokerUnavailableError(
+                f"RabbitMQ runs, but its queue {self.dead} does not answer: `rabbitmq-queues "
+                f"quorum_status {self.dead}` says whether it has a leader"
+            ) from None
         # Those that are not acknowledged return to the queue with the end of the connection.
         return [(each.body, each.ack) for each in taken]
 

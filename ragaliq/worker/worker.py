@@ -18,10 +18,12 @@ from ragaliq.core.checks import require_positive
 from ragaliq.core.log_once import LogOnce
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.errors import (
+    BrokerUnavailableError,
     BudgetExceeded,
     CircuitOpenError,
     ConfigurationError,
     MessageRefusedError,
+    RagaliqError,
     StoreError,
 )
 from ragaliq.evaluators.registry import EvaluatorSpec
@@ -142,7 +144,7 @@ class Worker:
         # A lock is gone when nobody holds it or waits for it.
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._at_hand: set[asyncio.Timeout] = set()
-        self._is_leaving = False
+        self.is_ready = self._is_leaving = False
         self._log_once = LogOnce(logger)
 
     async def fresh(self, message: Any) -> None:
@@ -258,6 +260,7 @@ class Worker:
 
     async def ready(self) -> None:
         """Jobs come from now on."""
+        self.is_ready = True
         logger.info("waiting for jobs")
 
     async def leave(self, grace: float) -> None:
@@ -284,7 +287,7 @@ async def run_worker(
 
     Raises:
         ConfigurationError: The settings cannot be used.
-        BrokerUnavailableError: The broker could not be reached at the start.
+        BrokerUnavailableError: The broker failed at the start.
     """
     from faststream import FastStream
 
@@ -305,6 +308,14 @@ async def run_worker(
     try:
         await broker.open()
         await app.run()
+    except Exception as error:
+        if worker.is_ready or isinstance(error, RagaliqError):
+            raise
+        # RabbitMQ closes the connection of one of two that make the same queue at the same time.
+        raise BrokerUnavailableError(
+            f"the broker refused a worker that was starting ({type(error).__name__}): start the "
+            "worker again, and if that does not help look for the reason in the broker's log"
+        ) from None
     finally:
         if beating:
             beating.cancel()

@@ -48,6 +48,13 @@ def redis_server(tmp_path):
 
 
 @pytest.fixture
+def rabbit_server(tmp_path):
+    server = _server("rabbitmq", tmp_path)
+    yield server
+    server.close()
+
+
+@pytest.fixture
 async def budget_of(redis_server):
     """Makes budgets that share the storage, each as of a process of its own; closes them."""
     async with AsyncExitStack() as stack:

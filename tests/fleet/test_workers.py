@@ -7,16 +7,20 @@ import json
 import random
 import socket
 import sqlite3
+import time
 from collections import Counter
 from contextlib import closing
 
+import aio_pika
 import pytest
 from oteltap import OtelTapHttpProtobufReceiver, OtelTapHttpProtobufReceiverSettings
 from redis import Redis
 from worker_fleet import WorkerFleet, eventually, offer
 
 from ragaliq import RAGTestCase, RunInfo, SpanTarget, read_records
+from ragaliq.errors import BrokerUnavailableError
 from ragaliq.worker import dead_letters
+from ragaliq.worker.brokers import broker_at
 from ragaliq.worker.message import JobMessage
 
 TARGET = SpanTarget(trace_id="0af7651916cd43dd8448eb211c80319c", span_id="b7ad6b7169203331")
@@ -152,6 +156,42 @@ def test_a_redis_entry_is_removed_and_acknowledged_or_neither(tmp_path, redis_se
     assert fleet.evaluated() == fleet.judged() == ["case-1"]
 
 
+async def test_a_worker_that_the_broker_refuses_at_its_start_ends_in_a_line(
+    tmp_path, rabbit_server
+):
+    # Declared otherwise than a worker does.
+    connection = await aio_pika.connect(rabbit_server.url())
+    await (await connection.channel()).declare_queue("ragaliq.retry", durable=True)
+    await connection.close()
+    fleet = WorkerFleet(tmp_path, rabbit_server)
+    worker = fleet.start()
+    assert await asyncio.to_thread(worker.wait, 60) == 4
+    assert "the broker refused a worker that was starting" in fleet.logs()
+    assert "Traceback" not in fleet.logs()
+
+
+def test_of_dead_letters_whose_queue_lost_its_leader_the_queue_is_named(rabbit_server):
+    # RabbitMQ 3.10 forgets which node leads a queue that it made within half a second of a crash.
+    def refused(queue):
+        asyncio.run(_declare(rabbit_server.url(), queue))
+        rabbit_server.kill()
+        rabbit_server.start()
+        try:
+            asyncio.run(dead_letters.letters(rabbit_server.url(), queue))
+        except BrokerUnavailableError as error:
+            return str(error)
+
+    message = next(filter(None, map(refused, ("q1", "q2", "q3", "q4"))))
+    assert "quorum_status q" in message
+    assert "is it running" not in message
+
+
+async def _declare(url, queue):
+    broker = broker_at(url, queue=queue)
+    await broker.open()
+    await broker.native.stop()
+
+
 async def test_of_the_dead_letters_two_can_retry_one_job_at_the_same_time(fleet, broker):
     queue = broker.url(), "ragaliq"
     letter = {"reason": "crashed", "detail": "", "at": 1.0, "deliveries": 6}
@@ -187,8 +227,11 @@ def test_with_workers_killed_at_random_and_the_broker_restarted_each_job_is_reco
 ):
     monitor = enqueueing(max_queue=2 * jobs)
     chance = random.Random(8)
-    for _ in range(2):
-        fleet.start("--concurrency", "8", FLEET_DELAY="0.02")
+    options = {"FLEET_DELAY": "0.02", "FLEET_TIME_LIMIT": "10"}
+    for number in (1, 2):
+        fleet.start("--concurrency", "8", **options)
+        assert eventually(lambda: fleet.logs().count("waiting for jobs") == number)  # noqa: B023
+    time.sleep(2.0)  # a queue made within half a second of a crash is lost to RabbitMQ 3.10
     for number in range(jobs):
         assert offer(monitor, number)
 
@@ -198,7 +241,7 @@ def test_with_workers_killed_at_random_and_the_broker_restarted_each_job_is_reco
             fleet.server.kill()
             fleet.server.start()
         fleet.kill(chance.choice(fleet.workers))
-        fleet.start("--concurrency", "8", FLEET_DELAY="0.02")
+        fleet.start("--concurrency", "8", **options)
 
     assert eventually(lambda: len(fleet.evaluated()) >= jobs, within=120.0), fleet.logs()
     assert Counter(fleet.evaluated()) == {f"case-{number}": 1 for number in range(jobs)}
