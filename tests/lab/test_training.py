@@ -11,10 +11,10 @@ import pytest
 from ragaliq.errors import DatasetError
 from ragaliq.judges import LocalJudge
 from ragaliq.judges.local.verdict import Features, load_parameters
-from ragaliq.lab.training.__main__ import main, write_parameters
-from ragaliq.lab.training.data import FAMILIES, SETS, count_words, read_data
-from ragaliq.lab.training.figures import SIX, measure_families, record, reproduce
-from ragaliq.lab.training.fitting import train
+from training.__main__ import main, write_parameters
+from training.data import FAMILIES, SETS, count_words, read_data
+from training.figures import SIX, measure_families, record, reproduce
+from training.fitting import train
 
 ROOT = Path(__file__).parents[2]
 DATA = Path(os.environ.get("RAGALIQ_DATA", ROOT.parent / "shared" / "data"))

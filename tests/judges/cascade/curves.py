@@ -22,9 +22,9 @@ from ragaliq.judges.cascade import CascadeJudge
 from ragaliq.judges.local import LocalJudge
 from ragaliq.judges.local.verdict import decide
 from ragaliq.lab.calibration import fit_calibration
-from ragaliq.lab.training.data import FAMILIES, count_words, read_data
-from ragaliq.lab.training.fitting import train
 from ragaliq.testing import ScriptedJudge
+from training.data import FAMILIES, count_words, read_data
+from training.fitting import train
 
 SHARES = (0.0, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0)
 CALLS = (0.0, 0.2, 0.4, 0.5, 0.6, 0.8, 1.0)

@@ -1,6 +1,6 @@
 """Train the embedded judge and print its quality on data it was not trained on.
 
-    python -m ragaliq.lab.training DATA_DIR
+    python -m training DATA_DIR
 
 reads `DATA_DIR/<set>.jsonl.gz` (context, claim, label), prints AUROC and balanced accuracy of each
 set with its family excluded from word frequencies, weights and threshold, next to plain
@@ -20,15 +20,15 @@ from pathlib import Path
 
 from ragaliq.judges import local
 from ragaliq.judges.local.verdict import FOLDER, MODEL_FILE, WORDS_FILE, Parameters
-from ragaliq.lab.training.data import count_words, read_data
-from ragaliq.lab.training.figures import (
+from training.data import count_words, read_data
+from training.figures import (
     measure_families,
     record,
     reproduce,
     tables,
     write_tables,
 )
-from ragaliq.lab.training.fitting import train
+from training.fitting import train
 
 FIGURES_FILE = "figures.json"
 _SHIPPED = Path(local.__file__).parent / FOLDER
@@ -53,7 +53,7 @@ def write_parameters(folder: Path, parameters: Parameters) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the recipe from the command line."""
-    parser = argparse.ArgumentParser(prog="python -m ragaliq.lab.training")
+    parser = argparse.ArgumentParser(prog="python -m training")
     parser.add_argument("data", type=Path, help="folder with <set>.jsonl.gz")
     parser.add_argument("--dry-run", action="store_true", help="measure only, write nothing")
     parser.add_argument("--out", type=Path, default=_SHIPPED, help="folder of the parameters")

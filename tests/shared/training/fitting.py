@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from ragaliq.judges.local.claim import WordFrequencies
 from ragaliq.judges.local.verdict import Features, Parameters, examine
-from ragaliq.lab.training.data import FAMILIES, Data
+from training.data import FAMILIES, Data
 
 # Summaries with a word changed: wording hardly tells them apart, so they have no say in where the
 # threshold is put.

@@ -20,8 +20,8 @@ from ragaliq.judges.local.signs import Sign
 from ragaliq.judges.local.verdict import MODEL_FILE, WORDS_FILE, Parameters, examine
 from ragaliq.lab.agreement import auroc, balanced_accuracy
 from ragaliq.lab.resampling import percentile_interval
-from ragaliq.lab.training.data import FAMILIES, Data, Labelled, count_words
-from ragaliq.lab.training.fitting import train
+from training.data import FAMILIES, Data, Labelled, count_words
+from training.fitting import train
 
 SIX = tuple(name for family, names in FAMILIES.items() if family != "fever" for name in names)
 """The sets whose mean is reported."""

@@ -1,1 +1,0 @@
-"""Training and measurement of the embedded judge's parameters; not used at run time."""
