@@ -37,8 +37,6 @@ from ragaliq.capture.phrases import (
 from ragaliq.core.passages import Passage
 from ragaliq.core.test_case import Turn
 
-# Share of a retrieved document that repeats models if it is theirs.
-_REPEATED = 0.8
 # Words that a text of the application has at least if it makes a prompt more than instructions.
 _LEAST_MATERIAL = 5
 # Words of the beginning, or of a sentence, of a passage that was cut.
@@ -247,20 +245,15 @@ class _Search:
         if candidate.passage.shown_as:
             return None
         marked = MarkedText(candidate.passage.text)
-        self._models.mark(marked, candidate.at, is_found=True)
-        if not candidate.is_retrieved and self._models.wrote(marked.words, candidate.at):
-            marked.mark(slice(0, len(marked.owners)), Owner.MODEL)
-        count = marked.owners.count(Owner.MODEL)
-        if not candidate.is_retrieved or not count:
-            return marked if count else None
-        if count >= _REPEATED * len(marked.owners):
-            marked.mark(slice(0, len(marked.owners)), Owner.MODEL)
-            return marked
-        # A document that was looked for may hold a model's query, or say much the same as a model;
-        # an engine of its own may have answered.
-        whole = MarkedText(candidate.passage.text)
-        self._models.mark_whole(whole, candidate.at)
-        return whole if Owner.MODEL in whole.owners else None
+        if candidate.is_retrieved:
+            # A document that was looked for may hold a model's query, or say much the same as a
+            # model; an engine of its own may have answered.
+            self._models.mark_whole(marked, candidate.at)
+        else:
+            self._models.mark(marked, candidate.at, is_found=True)
+            if self._models.wrote(marked.words, candidate.at):
+                marked.mark(slice(0, len(marked.owners)), Owner.MODEL)
+        return marked if Owner.MODEL in marked.owners else None
 
     # What was shown
 

@@ -156,7 +156,9 @@ class ModelWords:
         return any(said.ended <= at and not said.is_query for said in self._replies[words])
 
     def mark_whole(self, text: MarkedText, at: int) -> None:
-        """Mark the long replies that stand in a text from end to end."""
+        """Mark the long replies that stand in a text from end to end, and a remembered message."""
+        if label := _ASSISTANT_SAYS.fullmatch(text.text.strip()):
+            _take(text, normalize(label[1]))
         for words, each in self._replies.items():
             if _is_long(words) and f" {words} " in f" {text.words} ":
                 is_own = any(run in self._runs for run in _runs(words))

@@ -231,6 +231,21 @@ def test_a_part_of_what_a_model_wrote_is_no_evidence_and_one_found_before_is():
     assert REFUNDS.text in run.find().prompt
 
 
+def test_a_document_is_evidence_though_a_model_had_guessed_its_words():
+    run = Run().ask(user("Guess."), reply=ANSWER)
+    run.log.began("search", "root")
+    run.log.retrieving("search", ANSWER)
+    run.log.retrieved("search", [Passage(ANSWER, "d1")])
+    assert run.ask(user(f"{ANSWER}\n{QUESTION}")).context() == [Passage(ANSWER, "d1")]
+
+
+def test_a_remembered_message_of_the_assistants_is_no_evidence_and_a_transcript_is():
+    note, call = "ai: It is nine days.", "Assistant: It is nine days.\nCustomer: Too long."
+    for text, shown in ((note, []), (call, [call])):
+        found = Run().retrieve(Passage(text)).ask(prompt(Passage(text))).context()
+        assert [passage.text for passage in found] == shown
+
+
 def test_models_below_a_retriever_answer_nobody():
     run = Run()
     run.log.began("retriever", "root")
