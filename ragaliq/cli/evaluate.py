@@ -96,7 +96,7 @@ Out = Annotated[
 
 _FOR_PENDING = frozenset(
     "sources pending judge model base_url metrics threshold policy decline strategy sink "
-    "concurrency timeout".split()
+    "concurrency timeout fail_under summary_files".split()
 )
 
 
@@ -225,20 +225,24 @@ def evaluate(
         thresholds=threshold,
         declines=decline or (),
     )
+    summary_files = summary_files or []
     if pending:
         _require_options_of_pending(context)
         # An annex, found by its name.
-        summary = import_module("ragaliq.worker.pending").evaluate_runs(
+        waiting, asked, total = import_module("ragaliq.worker.pending").pending_job(
             sources,
             measured,
             choice=(judge, model, base_url),
             sinks=sink or (),
             concurrency=concurrency,
             timeout=timeout,
-            show=show_summary,
+            goals=fail_under or (),
         )
-        return _code(summary, [])
-    summary_files = summary_files or []
+        outputs = Outputs([], reads=[], resume=False, summary=summary_files)
+        exports_telemetry()
+        code = _run(waiting, asked, outputs, None, total=total, summary_files=summary_files)
+        waiting.report()
+        return code
     offline = render is not None or replies is not None
     asked = choose_judge(
         judge, model=model, base_url=base_url, calibration=calibration, is_asked=not offline
@@ -346,7 +350,7 @@ def _run(
     job: EvaluationJob,
     asked: ChosenJudge,
     outputs: Outputs,
-    reader: CaseReader,
+    reader: CaseReader | None,
     *,
     total: int,
     summary_files: Sequence[Path],
@@ -375,7 +379,8 @@ def _run(
             asyncio.run(run())
     except (KeyboardInterrupt, typer.Exit):  # Ctrl-C, SIGTERM
         option = "--resume" if outputs.journal else "--out results.jsonl"
-        say_what_is_left(summary.records, total, outputs.journal, option=option)
+        if reader is not None:  # else every run that is done has left the file
+            say_what_is_left(summary.records, total, outputs.journal, option=option)
         raise
     finally:
         # Whatever ended the run, the results so far are shown and written.
@@ -387,7 +392,8 @@ def _run(
                     "The embedded judge compares words, not meaning: check what surprises you, "
                     "or use --judge claude."
                 )
-            show_skipped_runs(reader)
+            if reader is not None:
+                show_skipped_runs(reader)
             lost = _show_sinks(job.scorer.sinks.stats())
             _write_files(job, asked, outputs, reader, summary_files)
     if job.is_cut:
@@ -435,7 +441,7 @@ def _write_files(
     job: EvaluationJob,
     asked: ChosenJudge,
     outputs: Outputs,
-    reader: CaseReader,
+    reader: CaseReader | None,
     summary_files: Sequence[Path],
 ) -> None:
     """Write the other forms of the results, and the figures."""
@@ -448,13 +454,13 @@ def _write_files(
         figures = figures_of(job.summary) | {
             "judge": asked.title,
             "goals": [{"goal": goal, "problem": text} for goal, text in problems],
-            "skipped_rows": reader.skipped,
+            "skipped_rows": reader.skipped if reader is not None else 0,
         }
         _write_figures(path, figures, list(job.worst))
         files.append(path)
     if files:
         errors.print(escape_for_terminal(f"written: {', '.join(map(str, files))}"))
-    if job.journal is None:
+    if job.journal is None and reader is not None:
         errors.print("claim by claim: add --out report.html or --out results.csv")
 
 
@@ -511,6 +517,8 @@ async def _render(
 
 
 def _code(summary: Summary, goals: list[Goal]) -> int:
+    if not summary.records:  # no run was pending
+        return ExitCode.OK
     failed = summary.failed_throughout
     # An outage of the judge is not a bad answer, whatever was asked for.
     fair = [goal for goal in goals if not failed or goal.metric not in ("", *failed)]

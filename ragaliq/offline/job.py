@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Collection, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -119,19 +119,7 @@ class EvaluationJob:
 
     async def __aiter__(self) -> AsyncGenerator[Evaluation]:
         self.start()
-        lacking: Mapping[str, Collection[str]] = {}
-        if self.journal is not None:
-            lacking = self.journal.lacking
-        stream = self.scorer.stream(
-            self._cases,
-            concurrency=self._concurrency,
-            pipeline=self._pipeline,
-            ended_at=self._ended_at,
-            repeats=self._repeats,
-            skip=self._done or frozenset(),
-            lacking=lacking,
-            cap=self.cap,
-        )
+        stream = self.evaluations()
         try:
             async with self.scorer, aclosing(stream):
                 async for evaluation in stream:
@@ -150,6 +138,19 @@ class EvaluationJob:
         finally:
             if self.journal is not None:
                 self.journal.close()
+
+    def evaluations(self) -> AsyncGenerator[Evaluation]:
+        """Evaluations of what the journal does not have."""
+        return self.scorer.stream(
+            self._cases,
+            concurrency=self._concurrency,
+            pipeline=self._pipeline,
+            ended_at=self._ended_at,
+            repeats=self._repeats,
+            skip=self._done or frozenset(),
+            lacking={} if self.journal is None else self.journal.lacking,
+            cap=self.cap,
+        )
 
     def _settings(self) -> dict[str, Any]:
         """Settings of the journal's results."""

@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
-from ragaliq.core.concurrency import run_all
 from ragaliq.core.files import lock, owner_only
-from ragaliq.errors import BudgetExceeded, ConfigurationError, MessageRefusedError, StoreError
+from ragaliq.errors import ConfigurationError
 from ragaliq.records.sqlite_file import WriterConnection, parse_location
 from ragaliq.worker.executor import JobExecutor
-from ragaliq.worker.message import read_message
-
-if TYPE_CHECKING:
-    from ragaliq.core.results import Evaluation
-    from ragaliq.scoring.scorer import Scorer
-    from ragaliq.worker.batches import BatchJudge
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS pending_runs (
@@ -81,50 +72,3 @@ class RunsFile(JobExecutor):
             in_use = f"{self.path}: another process is evaluating the runs in this file"
             lock(file, ConfigurationError(in_use))
             yield
-
-
-async def evaluate_pending(
-    runs: RunsFile,
-    scorer: Scorer,
-    *,
-    concurrency: int,
-    batches: BatchJudge | None = None,
-    skipped: dict[str, Exception],
-) -> AsyncGenerator[Evaluation]:
-    """Judge the runs in a file and yield each evaluation once it is stored and its run deleted.
-
-    The file is locked; the scorer waits for its sinks, and its judge is `batches` where replies
-    come in batches; `skipped` takes the runs that stay in the file, by job id, with the reason.
-
-    Raises:
-        JudgeAPIError: The API of batches may not be asked.
-    """
-
-    async def judged(job_id: str, body: bytes) -> Evaluation | None:
-        evaluation = None
-        try:
-            message = read_message(body)
-            run, metrics = message.evaluated_run(), set(message.metrics)
-            chosen = scorer.chosen(metrics)
-            if not chosen:
-                skipped[job_id] = ConfigurationError("none of its metrics is measured")
-                return None
-            if not await scorer.is_recorded(run, metrics):
-                if batches is not None and not await batches.is_answered(message.case, chosen):
-                    return None
-                lag = max(0.0, time.time() - run.ended_at)
-                evaluation = await scorer.score(message.case, run, metrics=metrics, lag=lag)
-        except (MessageRefusedError, BudgetExceeded, StoreError) as error:
-            skipped[job_id] = error
-            return None
-        await asyncio.to_thread(runs.done, job_id)
-        return evaluation
-
-    while True:
-        for some in runs.messages(concurrency):
-            for evaluation in await run_all([judged(*each) for each in some]):
-                if evaluation is not None:
-                    yield evaluation
-        if batches is None or all(job in skipped for some in runs.messages() for job, _ in some):
-            return
-        await batches.round()

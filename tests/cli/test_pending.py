@@ -1,5 +1,6 @@
 """`ragaliq evaluate sqlite:///runs.db --pending`: runs that a monitor stored, judged later."""
 
+import json
 import os
 import signal
 import sqlite3
@@ -53,6 +54,20 @@ def test_runs_in_a_file_are_judged_once_by_any_judge_and_keep_their_links(ragali
     assert all(record.run.target == TARGET for record in records)
     again = ragaliq("evaluate", f"sqlite:///{path}", "--pending")
     assert "no run was pending" in again.stdout
+
+
+def test_goals_and_figures_of_pending_runs_are_those_of_any_evaluation(ragaliq, tmp_path):
+    path, figures = tmp_path / "runs.db", tmp_path / "figures.json"
+    store(path, 3)
+    done = ragaliq(
+        *("evaluate", f"sqlite:///{path}", "--pending", "--judge", "local"),
+        *("--fail-under", "faithfulness=0.9", "--summary", str(figures)),
+        code=1,
+    )
+    assert "faithfulness" in done.stderr
+    written = json.loads(figures.read_text())
+    assert [goal["goal"] for goal in written["goals"]] == ["faithfulness=0.9"]
+    assert sorted(judged(path)) == ["run-0", "run-1", "run-2"]
 
 
 def test_runs_whose_results_no_sink_stores_stay_and_end_with_code_3(ragaliq, tmp_path):

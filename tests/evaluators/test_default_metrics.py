@@ -22,7 +22,8 @@ from ragaliq.evaluators import metrics, resolve_evaluators
 from ragaliq.judges.small import EntailmentJudge
 from ragaliq.scoring.scorer import Scorer
 from ragaliq.testing import PlainScriptedJudge, ScriptedJudge
-from ragaliq.worker.runs_file import RunsFile, evaluate_pending
+from ragaliq.worker.pending import PendingJob
+from ragaliq.worker.runs_file import RunsFile
 
 CASE = RAGTestCase(query="When?", context=["Refunds take a day."], response="Refunds take a day.")
 FAITHFULNESS = ["faithfulness"]
@@ -82,9 +83,8 @@ async def test_runs_that_are_enqueued_without_metrics_get_the_workers(tmp_path, 
         assert monitor.metrics == ()
         assert monitor.submit(CASE.model_copy(update={"tags": ["t"]}))
         assert not monitor.submit(CASE)
-    async with Scorer(judge, sinks=[address], waits_for_sinks=True) as scorer:
-        work = evaluate_pending(RunsFile(address), scorer, concurrency=1, skipped={})
-        evaluations = [each async for each in work]
+    scorer = Scorer(judge, sinks=[address], waits_for_sinks=True)
+    evaluations = [each async for each in PendingJob(RunsFile(address), scorer)]
     assert [list(each.results) for each in evaluations] == [measured]
 
 
