@@ -228,8 +228,7 @@ def evaluate(
     summary_files = summary_files or []
     if pending:
         _require_options_of_pending(context)
-        # An annex, found by its name.
-        waiting, asked, total = import_module("ragaliq.worker.pending").pending_job(
+        return _evaluate_pending(
             sources,
             measured,
             choice=(judge, model, base_url),
@@ -237,12 +236,8 @@ def evaluate(
             concurrency=concurrency,
             timeout=timeout,
             goals=fail_under or (),
+            summary_files=summary_files,
         )
-        outputs = Outputs([], reads=[], resume=False, summary=summary_files)
-        exports_telemetry()
-        code = _run(waiting, asked, outputs, None, total=total, summary_files=summary_files)
-        waiting.report()
-        return code
     offline = render is not None or replies is not None
     asked = choose_judge(
         judge, model=model, base_url=base_url, calibration=calibration, is_asked=not offline
@@ -338,6 +333,19 @@ def evaluate(
         )
         code = _run(job, asked, outputs, reader, total=len(index), summary_files=summary_files)
         return code or (ExitCode.DATA if unanswered else ExitCode.OK)
+
+
+def _evaluate_pending(
+    sources: Sequence[str], *given: Any, summary_files: Sequence[Path], **options: Any
+) -> int:
+    # An annex, found by its name.
+    make_job = import_module("ragaliq.worker.pending").pending_job
+    job, asked, total = make_job(sources, *given, **options)
+    outputs = Outputs([], reads=[], resume=False, summary=summary_files)
+    exports_telemetry()
+    code = _run(job, asked, outputs, None, total=total, summary_files=summary_files)
+    job.report()
+    return code
 
 
 def _require_options_of_pending(context: typer.Context) -> None:

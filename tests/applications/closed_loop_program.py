@@ -1,4 +1,4 @@
-"""Run by `test_19_closed_loop.py`: one call after the other, and the seconds that each took."""
+"""Run by `test_closed_loop.py`: one call after the other, and the seconds that each took."""
 
 import json
 import os

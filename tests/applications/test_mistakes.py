@@ -96,7 +96,7 @@ def test_an_error_in_the_applications_own_code_is_logged_with_its_file_and_line(
     assert handler.monitor.close(30)
     (record,) = caplog.records
     line = failing.__code__.co_firstlineno + 1
-    assert f"{said}: KeyError (test_16_mistakes.py, line {line})" in record.getMessage()
+    assert f"{said}: KeyError (test_mistakes.py, line {line})" in record.getMessage()
 
 
 def test_a_paid_judge_of_every_run_without_a_budget_says_so_once(caplog):
