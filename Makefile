@@ -214,7 +214,7 @@ format: $(READY) ## Format the code and apply safe fixes
 	@$(PY) -m ruff format
 
 .PHONY: typecheck
-typecheck: $(READY) ## Check the types of the three distributions
+typecheck: $(READY) ## Check the types of the three distributions, and what mypy says to code that uses them
 	@$(PY) -m mypy
 
 .PHONY: contracts
