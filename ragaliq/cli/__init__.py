@@ -8,7 +8,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command line; the process ends with one of the codes in `exit_codes`."""
+    """Run the command line; exit with one of the codes in `exit_codes`."""
     try:
         from ragaliq.cli.app import run
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""Commands of annexes: found by entry points, and listed even where their extra is missing."""
+"""Commands of annexes: found by entry points, and listed even if their extra is missing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _GROUP = "ragaliq.commands"
 
 
 class Commands(TyperGroup):
-    """The commands of the main house, then those that annexes register as `ragaliq.commands`."""
+    """Commands of the main house, then those that annexes register as `ragaliq.commands`."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """All names."""
@@ -30,14 +30,14 @@ class Commands(TyperGroup):
         return [*own, *sorted(entry_points(group=_GROUP).names - set(own))]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command of this name, loaded where an annex has it; None where nobody has."""
+        """Command with this name, imported from its annex; None if there is none."""
         own = super().get_command(ctx, cmd_name)
         found = () if own is not None else entry_points(group=_GROUP, name=cmd_name)
         return next((_command(point) for point in found), own)
 
 
 def _command(point: EntryPoint) -> Any:
-    """The command of an entry point; where its extra is missing, one that says what to install."""
+    """Command of an entry point; if its extra is missing, one that says what to install."""
     missing = next((extra for extra in point.extras if not _is_installed(extra)), None)
     found = None
     try:

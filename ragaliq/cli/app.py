@@ -1,4 +1,4 @@
-"""The commands, and what becomes of their errors."""
+"""The commands, and the exit codes of their errors."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ def run() -> int:
         errors.print(escape_for_terminal(f"ragaliq: {error}"))
         return code_of(error)
     except BrokenPipeError:
-        # The reader of a pipe has gone (`| head`): nobody is left to tell.
+        # The reader of the pipe has gone (`| head`): there is no one to report to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.OK
     except OSError as error:
-        # Of a path that cannot even be looked for: too long a name, a folder that is closed.
+        # The system's errors about a path: too long a name, a folder without access.
         if error.filename is None:
             raise
         errors.print(escape_for_terminal(f"ragaliq: {error.filename}: {error.strerror}"))

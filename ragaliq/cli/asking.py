@@ -30,24 +30,23 @@ def ask_application(
     resume: bool,
     concurrency: int,
 ) -> list[NoAnswer]:
-    """Ask an application the questions of files, and keep its answers as cases, each at once.
+    """Ask an application the questions of files, and save each answer as a case at once.
 
     Args:
         app: The application; see `ragaliq.evaluate`.
         sources: The files of questions.
-        kept: The file of answers; with `resume`, those in it to the same questions are not asked
-            for again.
+        kept: The file of answers; with `resume`, questions with an answer in it are skipped.
         fields: See `read_cases`.
-        encoding: Of the questions.
-        resume: Whether a file that is there is continued.
-        concurrency: Questions asked at the same time.
+        encoding: Encoding of the questions.
+        resume: Whether to continue an existing file.
+        concurrency: Questions asked concurrently.
 
     Returns:
         The questions without an answer.
 
     Raises:
         DatasetError: No question got an answer, or a file cannot be read.
-        ConfigurationError: The file is there already, or the application cannot be asked.
+        ConfigurationError: The file exists already, or the application cannot be asked.
     """
     if len(sources) > 1:
         raise ConfigurationError("--app goes with one file of questions")

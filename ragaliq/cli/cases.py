@@ -1,4 +1,4 @@
-"""`ragaliq cases`: answers that were evaluated before, as cases to evaluate every release with."""
+"""`ragaliq cases`: evaluated answers as test cases for every release."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def cases(
         found = _drawn(found, random, by_kind=False)
     elif stratified is not None:
         found = _drawn(found, stratified, by_kind=True)
-    # Closed here and not by the garbage collector, which may run in a thread that SQLite refuses.
+    # Close it here: the garbage collector may run in a thread that SQLite refuses.
     with closing(records()) as to_write:
         written = _write(out, to_write, found, metric)
     kinds = Counter(kind for each in found.values() for kind in each.kinds)
@@ -96,10 +96,10 @@ def cases(
 
 
 class _Answer(NamedTuple):
-    """What is known of an answer before its texts are read again.
+    """An answer's data before its texts are read again.
 
     Its `kinds` are `failed`, `unsure` or both; else `passed` or `unscored`. Its `probability` is
-    the chance it had of getting here.
+    the chance of being in the source.
     """
 
     evaluation_id: str
@@ -111,7 +111,7 @@ class _Answer(NamedTuple):
 def _answers(
     records: Iterator[EvaluationRecord], metric: str | None
 ) -> tuple[dict[str, _Answer], int]:
-    """Every answer with texts by its case's id, as evaluated last; and how many have none."""
+    """Answers with texts by their case's id, as evaluated last; and the number without."""
     found: dict[str, _Answer] = {}
     without_text: set[str] = set()
     for record in records:
@@ -130,7 +130,7 @@ def _answers(
         if not kinds:
             scored = any(result.score is not None for result in results.values())
             kinds.add("passed" if scored else "unscored")
-        # An answer that was picked for a complaint has no weight; as a case it stands for itself.
+        # An answer that was sampled by feedback has no weight; as a case it represents itself.
         weight = record.run.weight(metric) if metric else 1.0 / record.run.sampling_probability
         found[name] = _Answer(
             record.evaluation_id, frozenset(kinds), record.run.pipeline, 1.0 / max(1.0, weight)
@@ -146,7 +146,7 @@ def _results(record: EvaluationRecord, metric: str | None) -> Mapping[str, Any]:
 
 def _case_id(record: EvaluationRecord) -> str:
     name = record.observation
-    # Rows without ids are called after their places in some file.
+    # Rows without ids have their places in some file as ids.
     return f"{record.run.pipeline} {name}" if is_place(name) and record.run.pipeline else name
 
 
@@ -166,11 +166,11 @@ def _nothing(
 
 
 def _drawn(found: Mapping[str, _Answer], number: int, *, by_kind: bool) -> dict[str, _Answer]:
-    """A random sample without replacement, each answer with its chance of getting into it.
+    """Draw a random sample without replacement, each answer with its chance of inclusion.
 
-    The chance is the answer's own, times the share of its stratum that is drawn (Cochran 1977,
-    "Sampling Techniques", sections 2.3 and 5.2). What is drawn depends on the ids alone, so the
-    same results give the same cases.
+    The chance is the answer's own, times the drawn share of its stratum (Cochran 1977, "Sampling
+    Techniques", sections 2.3 and 5.2). The draw depends on the ids alone, so the same results give
+    the same cases.
     """
     strata: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
     for name, each in found.items():
@@ -182,7 +182,7 @@ def _drawn(found: Mapping[str, _Answer], number: int, *, by_kind: bool) -> dict[
         )
     drawn: dict[str, _Answer] = {}
     left = number
-    # Small strata first: what they cannot fill of their part goes to the others.
+    # Small strata first: the rest of their part goes to the others.
     for place, names in enumerate(sorted(strata.values(), key=len)):
         part = min(len(names), left // (len(strata) - place))
         left -= part
@@ -193,7 +193,7 @@ def _drawn(found: Mapping[str, _Answer], number: int, *, by_kind: bool) -> dict[
 
 
 def _place(name: str) -> bytes:
-    # With a key of its own: a sampler chose the runs by a hash of their ids as well.
+    # A separate hash key: the sampler has chosen the runs by a hash of their ids too.
     return blake2b(
         name.encode("utf-8", "surrogatepass"), digest_size=8, person=b"ragaliq-cases"
     ).digest()
@@ -225,11 +225,11 @@ def _write(
 def _row(
     record: EvaluationRecord, name: str, probability: float, metric: str | None
 ) -> dict[str, Any]:
-    """A case as `read_cases` reads it; what is no field of a case becomes its metadata."""
+    """Case as `read_cases` reads it; other values become its metadata."""
     assert record.case is not None  # noqa: S101 - only those with texts are chosen
     row = record.case.model_dump(mode="json", exclude_defaults=True, exclude={"sources"})
     row["id"] = name
-    # The span it came from is not where results of another release belong.
+    # Results of another release do not belong to the span that it came from.
     row["metadata"] = {k: v for k, v in record.case.metadata.items() if k != "trace"}
     results = _results(record, metric)
     return row | {

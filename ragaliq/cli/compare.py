@@ -1,4 +1,4 @@
-"""`ragaliq compare A B`: which scores moved between two results files, and how far."""
+"""`ragaliq compare A B`: changes of scores between two results files."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _INTERVAL = len("-0.23 to -0.04")
 
 @dataclass
 class _Case:
-    """A case of one file: what was asked, as far as the file holds it, and its scores by metric.
+    """A case of one file: its question, if the file holds texts, and its scores by metric.
 
-    `chance` is the one it had of being drawn, as `ragaliq cases` writes it.
+    `chance` is the inclusion probability that `ragaliq cases` writes.
     """
 
     id: str
@@ -48,17 +48,17 @@ class _Case:
         return None if is_place(self.id) else self.id
 
     def score(self, metric: str) -> float | None:
-        """The mean of its repeats, which are one observation."""
+        """Mean of its repeats, which are one observation."""
         return joint_score(self.repeats[metric]) if metric in self.repeats else None
 
 
 class _Results:
-    """The cases of a results file.
+    """Cases of a results file.
 
     Attributes:
-        cases: In the order of their places.
-        low_is_good: Of each metric, whether a low score is good.
-        epochs: Of each metric, what made its scores: a judge in words by the fingerprint.
+        cases: The cases in the order of their rows.
+        low_is_good: Whether a low score is good, by metric.
+        epochs: The judges that made the scores, by metric and fingerprint.
     """
 
     def __init__(self, path: Path) -> None:
@@ -81,7 +81,7 @@ class _Results:
                     )
                 if result.is_measured and result.score is not None:
                     case.repeats[name].append(result.score)
-        # "line 9" before "line 10"; a file holds its results in the order they were finished.
+        # "line 9" before "line 10"; the results are in the order they finished.
         self.cases = sorted(cases.values(), key=lambda case: (len(case.id), case.id))
 
 
@@ -92,7 +92,7 @@ class _Pair(NamedTuple):
 
     @property
     def asks_something_else(self) -> bool:
-        """Whether the two questions are known and differ."""
+        """True if the two questions are known and differ."""
         return None not in (self.first.question, self.second.question) and (
             self.first.question != self.second.question
         )
@@ -107,7 +107,7 @@ class _Pair(NamedTuple):
 
 
 class _Scored(NamedTuple):
-    """A pair that has a score in both files; `gain` is below 0 where the second is worse."""
+    """A pair with a score in both files; `gain` is below 0 if the second is worse."""
 
     pair: _Pair
     before: float
@@ -121,13 +121,13 @@ class _Metric(NamedTuple):
     scored: list[_Scored]
 
     def changed(self) -> list[_Scored]:
-        """Those with another score, the largest losses first: those are what one looks for."""
+        """Pairs whose score changed, the largest losses first."""
         changed = [each for each in self.scored if each.before != each.after]
         return sorted(changed, key=lambda each: (each.gain, each.pair.label))
 
 
 class _Gate(NamedTuple):
-    """What `--fail-if-worse` asks: of one metric, or of all, with the loss that is allowed."""
+    """Gate of `--fail-if-worse`: for one metric or all, with the allowed loss."""
 
     metric: str
     margin: float = 0.0
@@ -147,7 +147,7 @@ class _Gate(NamedTuple):
         return cls(metric, allowed)
 
     def problem(self, change: MetricChange) -> str:
-        """What it says against a change: a clear loss of more than the margin."""
+        """Objection to a change: a clear loss of more than the margin; empty if none."""
         if self.metric not in (_EVERY, change.name) or change.word != "worse":
             return ""
         if change.loss <= self.margin or change.pairs is None:
@@ -159,10 +159,10 @@ class _Gate(NamedTuple):
 
 
 class CompareCommand(Command):
-    """`compare`, whose `--fail-if-worse` may go without a value: every metric is meant then."""
+    """`compare`, whose `--fail-if-worse` may have no value, which means every metric."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put in the value where none follows: another option, a file, or nothing."""
+        """Insert the value if none follows: another option, a file, or nothing."""
         given: list[str] = []
         for place, arg in enumerate(args):
             given.append(arg)
@@ -256,7 +256,7 @@ def _require_scores(
 
 
 def _titles(first: Path, second: Path) -> tuple[str, str]:
-    """What the runs are called: their files, with a folder where both have one name."""
+    """Titles of the runs: their files, with a folder if both have one name."""
     if first.stem != second.stem:
         return first.stem, second.stem
     names = tuple(str(Path(path.parent.name, path.stem)) for path in (first, second))
@@ -275,7 +275,7 @@ def _show(
     output.print(escape_for_terminal(found.lead))
     table = Table(box=None, pad_edge=False)
     for column in columns_of(found.runs):
-        # Figures and words are read as a whole; titles may take several lines.
+        # Figures and words must not wrap; titles may.
         table.add_column(
             escape_for_terminal(column),
             overflow="fold",
@@ -300,7 +300,7 @@ def _show(
 def _changes(
     before: _Results, after: _Results, metrics: Iterable[_Metric]
 ) -> tuple[list[Change], int]:
-    """The cases with another score, the largest losses first, and how many there are beyond."""
+    """Cases whose score changed, the largest losses first, and the number beyond the limit."""
     losses: dict[str, _Scored] = {}
     for each in (each for metric in metrics for each in metric.changed()):
         held = losses.setdefault(each.pair.first.id, each)
@@ -315,7 +315,7 @@ def _changes(
 
 
 def _records(path: Path, ids: set[str]) -> dict[str, EvaluationRecord]:
-    """The records of these cases; of one that is judged several times, the last."""
+    """Records of these cases; of a repeated one, the last."""
     return {each.observation: each for each in read_results_file(path) if each.observation in ids}
 
 
@@ -332,11 +332,11 @@ def _require_one_epoch(before: _Results, after: _Results) -> None:
 
 
 def _paired(before: _Results, after: _Results) -> list[_Pair]:
-    """Which case of one file is which of the other.
+    """Pair the cases of two files.
 
-    Rows without ids are named after their line, which says nothing about another file: such cases
-    are paired by what was asked. Where another retriever was tried the contexts differ, and the
-    question alone decides, if each file asks it once.
+    Rows without ids are named by their line, which means nothing in another file: such cases are
+    paired by question and context. If the contexts differ, as with another retriever, the question
+    alone decides, if each file asks it once.
     """
     pairs: list[_Pair] = []
     left, right = before.cases, after.cases

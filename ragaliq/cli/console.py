@@ -1,7 +1,7 @@
-"""The terminal: results on standard output, everything else on standard error; and how a run ends.
+"""Terminal output: results on standard output, all else on standard error; and exit codes.
 
-Text of applications is untrusted here too: control characters could rewrite what is on the screen,
-and rich's markup could dress one thing up as another.
+Application text is untrusted here too: control characters could rewrite the screen, and rich's
+markup could disguise text.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 
 class _Console(Console):
-    """Prints nowhere once its reader has gone (`| head`): the work goes on, to its files."""
+    """Prints nothing once its reader has gone (`| head`), so that files are still written."""
 
     def print(self, *objects: Any, **options: Any) -> None:
         try:
@@ -53,7 +53,7 @@ class _Console(Console):
             self.on_broken_pipe()
 
     def on_broken_pipe(self) -> None:
-        """Newer versions call this, and would end the process with code 1."""
+        """Ignore a broken pipe; newer versions of rich would exit with code 1."""
         self.quiet = True
         os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
 
@@ -63,7 +63,7 @@ errors = _Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 def escape_for_terminal(text: str, *, limit: int | None = None, style: str = "") -> Text:
-    """Text of any origin as it may be printed: one line, no control characters, no markup."""
+    """Text of any origin made safe to print: one line, no control characters, no markup."""
     return Text(printable(text, limit=limit), style=style)
 
 
@@ -71,13 +71,13 @@ _VALUES = {int: "INTEGER", float: "NUMBER", str: "TEXT", Path: "PATH", datetime:
 
 
 class _Described:
-    """A command or group whose help names no type of Python: options have words for their values.
+    """A command or group with readable option types in its help, instead of Python's.
 
-    Arguments have a name alone; newer typers add a type, `list[str]`, and to options too, `int`.
+    Arguments have a name only; newer versions of typer add a Python type, also to options.
     """
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """The parameters, described so."""
+        """Parameters with readable types."""
         found: list[Any] = super().get_params(ctx)  # type: ignore[misc]  # the command's
         hints = get_type_hints(self.callback)  # type: ignore[attr-defined]
         for each in found:
@@ -114,7 +114,7 @@ class ExitCode(IntEnum):
 
 
 def code_of(error: RagaliqError) -> ExitCode:
-    """The exit code for an error."""
+    """Exit code for an error."""
     if isinstance(error, ConfigurationError):
         return ExitCode.USAGE
     if isinstance(error, DatasetError | StoreError):
@@ -125,7 +125,7 @@ def code_of(error: RagaliqError) -> ExitCode:
 
 
 def exports_telemetry() -> bool:
-    """Export telemetry where the environment says where to; whether it does."""
+    """Set up telemetry if the environment asks for it; return whether it is exported."""
     try:
         return configure_from_environment("ragaliq")
     except ConfigurationError as error:  # the exporter is not installed
@@ -138,7 +138,7 @@ _LINE_EVERY = 10.0  # seconds
 
 @contextmanager
 def progress(total: int, done: int) -> Iterator[Callable[[JudgeUsage], None]]:
-    """Show how far a run is; yields what is called with the usage of each further evaluation."""
+    """Show progress; yield a function to call with the usage of each evaluation."""
     started = shown = time.monotonic()
     now, usage = done, JudgeUsage()
     bar = Progress(
@@ -168,7 +168,7 @@ def progress(total: int, done: int) -> Iterator[Callable[[JudgeUsage], None]]:
 
 
 def counted(cases: Iterable[T]) -> Iterator[T]:
-    """The cases of a file, with how many there are so far shown while they are read."""
+    """Cases of a file, with a running count while they are read."""
     every, shown = 0.5 if errors.is_terminal else _LINE_EVERY, time.monotonic()
     with errors.status("reading") as status:
         for number, case in enumerate(cases, start=1):
@@ -182,7 +182,7 @@ def counted(cases: Iterable[T]) -> Iterator[T]:
 
 
 def say_what_is_left(judged: int, total: int, kept_in: Path | None, *, option: str) -> None:
-    """Print how far the work got; `option` continues it, or without a file would have."""
+    """Print the progress of an interrupted run; `option` continues it, if there is a file."""
     line = f"{total - judged:,} of {total:,} are not done; "
     if kept_in is None:
         line += f"nothing is kept: with {option} a further run could continue"
@@ -193,7 +193,7 @@ def say_what_is_left(judged: int, total: int, kept_in: Path | None, *, option: s
 
 @contextmanager
 def stopped_by_sigterm() -> Iterator[None]:
-    """Inside, within a task, SIGTERM cancels the task and ends in `typer.Exit`."""
+    """Make SIGTERM cancel the current task and end in `typer.Exit`."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     came = False
 
@@ -206,7 +206,7 @@ def stopped_by_sigterm() -> Iterator[None]:
     try:
         loop.add_signal_handler(signal.SIGTERM, stop)
     except (NotImplementedError, RuntimeError, ValueError):
-        # Windows has no such signals, and threads other than the first get none.
+        # Windows lacks these signals, and only the main thread receives them.
         yield
         return
     try:

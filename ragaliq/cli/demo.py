@@ -1,4 +1,4 @@
-"""`ragaliq demo`: a few answers about a museum, judged claim by claim where you sit."""
+"""`ragaliq demo`: a few answers about a museum, judged claim by claim, offline."""
 
 from __future__ import annotations
 
@@ -94,6 +94,6 @@ def _show(example: _Example, result: EvaluationResult) -> None:
 
 
 def _mistaken(example: _Example, result: EvaluationResult) -> dict[ClaimDetail, Verdict]:
-    """Claims with another verdict than the true one, with that."""
+    """Claims with a wrong verdict, with the true one."""
     pairs = zip(result.claims, example.true_verdicts, strict=True)
     return {claim: true for claim, true in pairs if claim.verdict != true}

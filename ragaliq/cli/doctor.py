@@ -1,4 +1,4 @@
-"""`ragaliq doctor`: what is installed and set here, and whether the judge works."""
+"""`ragaliq doctor`: the installation, the settings, and a test of the judge."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def doctor(
     base_url: BaseUrl = None,
     offline: Annotated[bool, typer.Option("--offline", help="Do not call the judge.")] = False,
 ) -> int:
-    """Show what is installed and set, name what is set wrongly, and try the judge.
+    """Show the installation and settings, report problems, and try the judge.
 
     No secret is printed.
     """
@@ -119,7 +119,7 @@ def _environment(environ: Mapping[str, str], known: Collection[str]) -> Iterator
             yield name, _without_credentials(environ[name])
     for name in sorted(environ):
         if name.startswith("RAGALIQ_") and name not in _ENDPOINTS:
-            # A misspelt name may stand for one that holds a password.
+            # A misspelt variable may contain a password.
             yield (
                 name,
                 _without_secrets(environ[name]) if name in known else "set, but nothing reads it",
@@ -165,7 +165,7 @@ PREFIX = "RAGALIQ_"
 
 
 def known_variables() -> frozenset[str]:
-    """Every variable of ours that is read."""
+    """Names of all our variables."""
     return settings_variables() | {
         ENV_BROKER_URL,
         ENV_HEARTBEAT,
@@ -178,7 +178,7 @@ def known_variables() -> frozenset[str]:
 
 
 def environment_problems() -> list[str]:
-    """All that is wrong, a line each. The variables are named, and no secret is shown."""
+    """All problems, one per line. The variables are named, and no secret is shown."""
     problems = [*_unknown(), *settings_problems()]
     for check in _checks():
         try:
@@ -202,13 +202,13 @@ def _load_calibration() -> None:
 
 
 def _checks() -> Iterator[Callable[[], object]]:
-    # Each is what a monitor or a command would do, so that it says what they would say.
+    # Each does what a monitor or a command would do, and so raises the same errors.
     yield lambda: chosen_judge(read_judge_settings(), None, None)
     if os.environ.get(ENV_CALIBRATION):
-        # Whatever is wrong with the judge: the file is to be there.
+        # Independent of problems with the judge: the file must exist.
         yield _load_calibration
     if os.environ.get(ENV_BROKER_URL):
-        # An annex, found by its name.
+        # An annex, imported by name.
         yield lambda: import_module("ragaliq.worker.brokers").broker_at(None)
     yield lambda: TelemetryOptions(claim_detail="spans", on_unsampled="metrics")
     yield lambda: TelemetryOptions(relation="link", on_unsampled="metrics")

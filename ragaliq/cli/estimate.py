@@ -1,4 +1,4 @@
-"""`ragaliq estimate FILE` and `ragaliq metrics`: what can be measured, and what it would cost."""
+"""`ragaliq estimate FILE` and `ragaliq metrics`: cost estimates, and the list of metrics."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def estimate(
     resolve: Resolve = None,
 ) -> None:
     """Estimate what `evaluate` costs, without calling a judge."""
-    # Nothing is asked of it: the price should be known before there is a key, or a store.
+    # Nothing is sent: users want to know the price before they have a key.
     asked = choose_judge(judge, model=model, base_url=base_url, default="claude", is_asked=False)
     evaluators = evaluators_of(metrics, asked.judge, policy=policy, strategy=strategy)
     with opened_cases(

@@ -1,4 +1,4 @@
-"""`ragaliq evaluate FILE`: score the cases of a file, and show what came out."""
+"""`ragaliq evaluate FILE`: score the cases of a file, and show the results."""
 
 from __future__ import annotations
 
@@ -307,8 +307,8 @@ def evaluate(
         index = _read_through(reader, chosen, repeats=repeats, max_skipped=max_skipped)
         at_once = processes
         if at_once is None:
-            # Starting one takes half a second, in which the embedded judge decides some hundred
-            # cases.
+            # Starting a process takes half a second, in which the embedded judge decides some
+            # hundred cases.
             at_once = (os.cpu_count() or 1) if len(index) >= _WORTH_A_PROCESS else 0
         exports_telemetry()
         job = EvaluationJob(
@@ -363,7 +363,7 @@ def _run(
     total: int,
     summary_files: Sequence[Path],
 ) -> int:
-    """Do a job, and show and write what comes out whatever ends it."""
+    """Run a job, and show and write its results however it ends."""
     job.start()
     summary, journal = job.summary, job.journal
     earlier = summary.records
@@ -391,7 +391,7 @@ def _run(
             say_what_is_left(summary.records, total, outputs.journal, option=option)
         raise
     finally:
-        # Whatever ended the run, the results so far are shown and written.
+        # However the run ended, show and write the results so far.
         if summary.records:
             show_summary(summary, causes, job.worst, earlier=earlier)
             output.print(escape_for_terminal(asked.title))
@@ -412,7 +412,7 @@ def _run(
 
 
 def _show_held(journal: EvaluationJournal) -> None:
-    """The earlier results that a journal sorted out."""
+    """Print the counts of a journal's earlier results."""
     for count, what, became in (
         (journal.held.changed, "case", "changed since: evaluated again"),
         (journal.held.moved, "case", "under another id or row now: result kept"),
@@ -434,7 +434,7 @@ def _show_held(journal: EvaluationJournal) -> None:
 
 
 def _show_sinks(stats: Mapping[str, SinkStats]) -> int:
-    """Print what each sink did; the number of results that one did not store."""
+    """Print the counts of each sink; return the most results that one did not store."""
     unstored = 0
     for name, counts in stats.items():
         lost = counts.failed + counts.dropped + counts.pending
@@ -452,7 +452,7 @@ def _write_files(
     reader: CaseReader | None,
     summary_files: Sequence[Path],
 ) -> None:
-    """Write the other forms of the results, and the figures."""
+    """Write the other formats of the results, and the figures."""
     problems = [(goal.text, problem) for goal, problem in job.problems]
     files: list[Path] = []
     if job.journal is not None:
@@ -528,7 +528,7 @@ def _code(summary: Summary, goals: list[Goal]) -> int:
     if not summary.records:  # no run was pending
         return ExitCode.OK
     failed = summary.failed_throughout
-    # An outage of the judge is not a bad answer, whatever was asked for.
+    # An outage of the judge is not a bad answer: ignore the goals of its metrics.
     fair = [goal for goal in goals if not failed or goal.metric not in ("", *failed)]
     problems = [goal.problem(summary) for goal in fair]
     for problem in filter(None, problems):
@@ -549,9 +549,9 @@ def show_summary(
     *,
     earlier: int = 0,
 ) -> None:
-    """Print a line a metric, the worst answers, the cost, and why a judge failed.
+    """Print one line for each metric, the worst answers, the cost, and the judge's failures.
 
-    `causes` has what an error of each class said; `earlier` evaluations are of an earlier run.
+    `causes` maps each class of error to a message; `earlier` counts evaluations of an earlier run.
     """
     _show_metrics(summary)
     shown = list(worst)
@@ -623,7 +623,7 @@ _SHOWN = 5
 
 
 def show_skipped_runs(reader: CaseReader) -> None:
-    """The runs of a file of traces that gave no case, by reason."""
+    """Print the runs of a file of traces without a case, by reason."""
     if not isinstance(reader, TraceReader):
         return
     if reader.skipped_runs:

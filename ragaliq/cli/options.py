@@ -1,4 +1,4 @@
-"""Options that several commands take, and what they stand for."""
+"""Options shared by several commands, and their values."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class PolicyName(StrEnum):
 
 
 class StrategyName(StrEnum):
-    """How a judge is asked."""
+    """Strategies for asking a judge."""
 
     BATCHED = "batched"
     PER_CLAIM = "per_claim"
@@ -184,7 +184,7 @@ def evaluators_of(
     thresholds: Sequence[str] | None = None,
     declines: Sequence[str] = (),
 ) -> tuple[Evaluator, ...]:
-    """The evaluators that the options name, or the judge's default metrics."""
+    """Metrics that the options name, or the judge's default metrics."""
     names = list(judge.default_metrics) if metrics is None else named_metrics(metrics)
     scores: dict[str, float] = {}
     for option in thresholds or ():
@@ -214,7 +214,7 @@ def evaluators_of(
 
 
 def named_metrics(metrics: str) -> list[str]:
-    """The names that `--metrics` has."""
+    """Names in `--metrics`."""
     names = [name.strip() for name in metrics.split(",") if name.strip()]
     if not names:
         raise ConfigurationError("--metrics: name at least one; `ragaliq metrics` lists them")
@@ -234,7 +234,7 @@ def opened_cases(
     mapping: Path | None = None,
     resolve: str | None = None,
 ) -> Iterator[CaseReader]:
-    """The cases of files, and of standard input for `-`, which messages call so."""
+    """Open the cases of files, and of standard input for `-`."""
     with ExitStack() as stack:
         paths: list[str | Path] = [*sources]
         folder = ""
@@ -261,7 +261,7 @@ def opened_cases(
 
 
 def imported(option: str, spec: str) -> Any:
-    """What `MODULE:NAME` after an option names, looked for in the current folder as well."""
+    """Import the object `MODULE:NAME` of an option, also from the current folder."""
     module, _, name = spec.partition(":")
     if not module or not name:
         raise ConfigurationError(f"{option} {spec}: write it as MODULE:NAME")
@@ -274,7 +274,7 @@ def imported(option: str, spec: str) -> Any:
 
 
 def names_of(fields: Sequence[str] | None) -> dict[str, str]:
-    """What `--field` says that fields are called."""
+    """Parse `--field`: column names by field."""
     named: dict[str, str] = {}
     for option in fields or ():
         field, equals, name = option.partition("=")
@@ -291,7 +291,7 @@ def names_of(fields: Sequence[str] | None) -> dict[str, str]:
 
 
 def given_options(context: typer.Context) -> dict[str, str]:
-    """The options of a command that its command line names, by their parameters' names."""
+    """Options given on the command line, by their parameters' names."""
     sources = (
         (each, context.get_parameter_source(each.name or "")) for each in context.command.params
     )
@@ -303,7 +303,7 @@ def given_options(context: typer.Context) -> dict[str, str]:
 
 
 class ChosenJudge(NamedTuple):
-    """A judge, the variables that had a say in it, and the file of its calibration."""
+    """A judge, the variables that selected it, and the file of its calibration."""
 
     judge: LLMJudge
     variables: tuple[str, ...] = ()
@@ -311,13 +311,13 @@ class ChosenJudge(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Name, model and calibration of the judge in a line, and the variables."""
+        """Name, model and calibration of the judge in one line, with the variables."""
         model = f" ({self.judge.model})" if self.judge.model else ""
         source = f"; from {', '.join(self.variables)}" if self.variables else ""
         return f"judge {self.judge.name}{model}, {identity_of(self.judge).calibration}{source}"
 
     def announce(self) -> None:
-        """Print who is going to be asked where no option says it, before it costs anything."""
+        """Print the judge before it costs anything, if no option names it."""
         if self.variables:
             errors.print(escape_for_terminal(self.title))
 
@@ -332,11 +332,11 @@ def choose_judge(
     is_calibrated: bool = True,
     is_asked: bool = True,
 ) -> ChosenJudge:
-    """The judge that the options name, and where they are silent the environment.
+    """Choose the judge by the options, else by the environment.
 
-    `RAGALIQ_CALIBRATION` counts where `is_calibrated`: not where a command has the judge
-    calibrated. Where nothing is sent to it (`is_asked`), it needs no key, and a calibration for a
-    cascade only, which asks less with one.
+    `RAGALIQ_CALIBRATION` applies if `is_calibrated`, but not if the command itself calibrates the
+    judge. If nothing is sent (`is_asked` is False), the judge needs no key, and only a cascade
+    needs a calibration, since it then escalates less.
     """
     from ragaliq.scoring.settings import (
         ENV_CALIBRATION,
@@ -383,7 +383,7 @@ def choose_judge(
         try:
             curve = Calibration.load(calibration)
         except ConfigurationError as error:
-            # On a command line it is a file that cannot be read, like any other.
+            # On the command line this is a file that cannot be read.
             raise DatasetError(f"{source}: {error}") from None
         return ChosenJudge(assembled(judges, curve), tuple(used), calibration)
 

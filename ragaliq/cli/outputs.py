@@ -1,4 +1,4 @@
-"""Files that a command writes: the results file of a run, and the forms that are made of it."""
+"""Output files of a command: the results file, and other formats made from it."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ Named = tuple[str, Path | str | None]
 
 
 class Outputs:
-    """Where the results of a run go: `journal`, the results file, and the forms made of it.
+    """Output files of a run: `journal`, the results file, and other formats made from it.
 
     Args:
-        out: What the user named.
-        reads: The command's inputs, by what the user knows them as.
-        resume: Whether the results file that is there is continued.
-        summary: Where the figures go.
+        out: The paths that the user named.
+        reads: The command's inputs, by the user's names for them.
+        resume: Whether to continue an existing results file.
+        summary: The files for the figures.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Outputs:
                 raise ConfigurationError(f"--summary {path}: end the name in .json or .md")
         self.journal: Path | None = journals[0] if journals else None
         if self.journal is None and self._others:
-            # The other forms are made from it.
+            # The other formats are made from it.
             self.journal = self._others[0].with_suffix(".jsonl")
             if any(path and is_same_file(self.journal, Path(path)) for _, path in reads):
                 self.journal = self._others[0].with_suffix(".results.jsonl")
@@ -75,7 +75,7 @@ class Outputs:
     def opened(
         self, data: Iterable[Path], *, keeps_text: bool, retry_failed: bool
     ) -> EvaluationJournal | None:
-        """The results file, for a job; None where no file was named.
+        """Open the results file for a job; None if no file was named.
 
         Args:
             data: The files of cases.
@@ -92,7 +92,7 @@ class Outputs:
         )
 
     def write(self, journal: EvaluationJournal, goals: Goals) -> list[Path]:
-        """Make the other forms of the results file, and return all files that hold results."""
+        """Write the other formats of the results file, and return all files with results."""
         for path in self._others:
             with file_errors(path):
                 _WRITERS[path.suffix.lower()](path, journal.results(), journal.path.name, goals)
@@ -103,13 +103,13 @@ Goals = Sequence[tuple[str, str]]
 """What was asked of a run, each with what is wrong, empty where nothing is."""
 
 
-# A spreadsheet reads a cell that begins so as a formula, which can send data out. Some skip blanks
-# and control characters first, and take full-width signs for the usual ones.
+# A spreadsheet treats a cell that begins like this as a formula, which can send data out. Some skip
+# blanks and control characters first, and accept full-width signs.
 _FORMULA = re.compile(r"[\t\r\n]|[\s\x00-\x1f\u200b-\u200f\ufeff]*[=+\-@＝＋－＠]")
 
 
 def _write_csv(path: Path, records: Iterable[EvaluationRecord], *_: object) -> None:
-    """A row a result in the order of the input: texts, scores, reasons, and all input columns."""
+    """One row for each result in the order of the input: texts, scores, reasons, input columns."""
     found: list[dict[str, Any]] = []
     columns: dict[str, None] = {"row": None, "id": None}
     for record in records:
@@ -118,7 +118,7 @@ def _write_csv(path: Path, records: Iterable[EvaluationRecord], *_: object) -> N
         found.append(cells)
     found.sort(key=lambda cells: cells["row"] or 0)
     with open(path, "w", encoding="utf-8-sig", newline="", opener=owner_only) as file:
-        # Every cell in quotes: where semicolons separate cells, one in a text would begin a cell.
+        # Quote every cell: a program that splits at semicolons would split a text at one.
         table = csv.writer(file, quoting=csv.QUOTE_ALL)
         table.writerow([_cell(column) for column in columns])
         for cells in found:
@@ -138,13 +138,13 @@ def _cell(value: Any) -> str:
     return f"'{text}" if isinstance(value, str) and _FORMULA.match(text) else text
 
 
-# What XML 1.0 cannot hold, not even escaped.
+# Characters that XML 1.0 cannot contain, not even escaped.
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _MAX_CLAIMS = 20
 
 
 def _write_junit(path: Path, records: Iterable[EvaluationRecord], _: str, goals: Goals) -> None:
-    """A low score is a failure, a judge's failure an error; a suite a metric, and one of goals."""
+    """Write JUnit: a low score is a failure, a judge's failure an error; a suite per metric."""
     suites: dict[str, ET.Element] = {}
     for record in sorted(records, key=lambda record: record.row or 0):
         for name, result in record.results.items():
@@ -193,7 +193,7 @@ def _xml(text: str) -> str:
 
 
 def _write_page(path: Path, records: Iterable[EvaluationRecord], name: str, _: Goals) -> None:
-    # jinja2 is only loaded by those who want a page.
+    # Imported only for a page: it loads jinja2.
     from ragaliq.reports import write_report
 
     write_report(records, path, source_name=name)
@@ -207,10 +207,10 @@ _WRITERS: dict[str, Callable[[Path, Iterable[EvaluationRecord], str, Goals], Non
 
 
 def require_writable(writes: Sequence[Named], *, read: Sequence[Named]) -> None:
-    """Refuse files that cannot be written, or that would replace what is read or written already.
+    """Refuse files that cannot be written, or that would overwrite an input or output.
 
-    Data sets and labels are a person's work and verdicts may have cost money: neither may be lost
-    at the end. Files that are only added to are checked here too, and when they are opened.
+    Data sets and labels are a person's work and verdicts may have cost money: neither may be lost.
+    Append-only files are checked here too, and again when they are opened.
     """
     taken = list(read)
     for name, path in [(name, Path(path)) for name, path in writes if path is not None]:
@@ -228,11 +228,11 @@ def require_writable(writes: Sequence[Named], *, read: Sequence[Named]) -> None:
 
 
 def is_same_file(one: Path, other: Path) -> bool:
-    """Whether two paths lead to one file, which need not be there yet."""
+    """True if two paths lead to one file, which need not exist yet."""
     try:
         return one.samefile(other)
     except (OSError, ValueError):
-        # At least one of them is not there; a path that cannot be one is refused by who opens it.
+        # At least one of them does not exist; opening an invalid path raises later.
         pass
     try:
         return one.resolve() == other.resolve()

@@ -1,4 +1,4 @@
-"""`ragaliq report`: one HTML page of stored results."""
+"""`ragaliq report`: an HTML page of stored results."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def report(
         raise ConfigurationError(f"--out {page}: the page goes to an .html file")
     quality: list[object] = []
     if is_store(source):
-        # By its name: labels are the laboratory's, and the main house does not import it.
+        # By name: labels belong to the laboratory, which the main house does not import.
         laboratory = import_module("ragaliq.lab.quality")
         quality = laboratory.stored_quality(source, since=since, until=until, pipeline=pipeline)
     written = write_report(
@@ -80,7 +80,7 @@ def report(
 
 
 def _is_report(page: Path) -> bool:
-    """Whether a file was written here: only such a page is replaced without being named."""
+    """True if a file is one of our reports: only such a default page is overwritten."""
     if not page.is_file():
         return False
     with page.open("rb") as file:

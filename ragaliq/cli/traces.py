@@ -1,4 +1,4 @@
-"""`ragaliq traces explain`: what each span was taken for, and what was found where."""
+"""`ragaliq traces explain`: how each span was read, and the source of each part."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def explain(
 
 
 def _others(spans: Sequence[TraceSpan], runs: Sequence[TracedCase]) -> list[TraceSpan]:
-    """The spans of a trace that are in no run, once each, in the order they started."""
+    """Spans of a trace outside its runs, once each, in the order they started."""
     shown = {step.span.span_id for run in runs for step in run.steps}
     rest = {span.span_id: span for span in spans if span.span_id not in shown and not span.is_log}
     return sorted(rest.values(), key=lambda span: span.start_ns)

@@ -1,7 +1,6 @@
-"""A receiver of OTLP that scores the answers of applications in any language.
+"""Receiver of OTLP that scores answers of applications in any language.
 
-`ragaliq collect` starts it; `collector_app` is it as an ASGI application. Needs the extra
-`[collect]`.
+`ragaliq collect` starts it; `collector_app` is the ASGI application. Needs the extra `[collect]`.
 """
 
 from ragaliq.collect.assembly import Assembly

@@ -1,4 +1,4 @@
-"""Spans that come in any order and in several batches, put together and offered to a monitor."""
+"""Assembly of spans, in any order and several batches, into runs for a monitor."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ _NO_NAMES = AttributeNames()
 
 
 class Assembly:
-    """The traces of which spans still come, bounded in number, bytes and age.
+    """Incomplete traces, bounded in number, bytes and age.
 
-    A trace is whole when its first span has ended, no span in it lacks the one around it, and
-    `grace` seconds have passed; or when nothing came for `quiet` seconds. Of traces that are
-    sampled out nothing is kept; each counts once as `sampled_out` if it has language model work.
+    A trace is complete when its first span has ended, no span lacks its parent, and `grace` seconds
+    have passed; or when it got no span for `quiet` seconds. Sampled-out traces are not kept; each
+    counts once as `sampled_out` if it has language model work.
 
     Not safe to use from several threads at the same time.
 
     Args:
         monitor: Samples, scores and counts the runs.
-        attribute_names: Where applications themselves keep what the conventions do not say.
-        mapping: What the applications' own spans are.
-        resolve: Gives the texts of documents that spans name without a text.
-        grace: Seconds to wait for late spans of a trace that is whole.
-        quiet: Seconds after which a trace is read that is not whole.
-        max_traces: Traces held at the same time; beyond it the oldest is given up (`evicted`).
-        max_spans: Spans of one trace; one with more is given up (`evicted`).
-        max_bytes: Bytes of all that is held; beyond it the oldest are given up (`evicted`).
-        max_age: Seconds after which a trace is given up that still gets spans (`expired`).
+        attribute_names: Attributes in which applications keep what the conventions lack.
+        mapping: Mapping of the applications' own spans.
+        resolve: Returns the texts of documents without text in the spans.
+        grace: Seconds to wait for late spans of a complete trace.
+        quiet: Seconds without spans after which an incomplete trace is read.
+        max_traces: Most traces; the oldest is evicted first (`evicted`).
+        max_spans: Most spans of one trace; a trace with more is evicted (`evicted`).
+        max_bytes: Most bytes of all traces; the oldest is evicted first (`evicted`).
+        max_age: Seconds after which a trace that still gets spans expires (`expired`).
         on_settled: Called with a trace's id when everything in it has its outcome, on any thread.
         clock: Seconds, monotonic.
 
@@ -104,7 +104,7 @@ class Assembly:
         return self._size
 
     def add(self, spans: Iterable[RawSpan | None]) -> set[str]:
-        """Take spans; gives the traces of which one was kept."""
+        """Add spans; return the traces for which one was kept."""
         kept: set[str] = set()
         for raw in spans:
             if raw is None:
@@ -171,11 +171,11 @@ class Assembly:
         self._on_settled(trace_id)
 
     def release(self, trace: _Trace) -> None:
-        """Let go of what a trace held."""
+        """Remove a trace."""
         self._size -= trace.size
 
     def given_up(self, trace: _Trace, reason: str) -> None:
-        """Count a trace that was given up, as a run if it has language model work."""
+        """Count an evicted or expired trace, as a run if it has language model work."""
         self.release(trace)
         if not trace.is_wanted:
             return
@@ -188,7 +188,7 @@ class Assembly:
     # --- reading ------------------------------------------------------------------------------
 
     def read_due(self) -> int:
-        """Read every trace that is whole or quiet; gives how many. Call it every second or so."""
+        """Read every complete or quiet trace; return the number. Call it every second or so."""
         self._traces.sweep()
         now = self._clock()
         due = [t for t in self._traces.open_runs() if t.is_due(now, self._grace, self._quiet)]
@@ -197,7 +197,7 @@ class Assembly:
         return len(due)
 
     def close(self) -> None:
-        """Read the traces that are whole; the others stay where they were spooled."""
+        """Read the complete traces; the others stay in the spool."""
         for trace in self._traces.open_runs():
             if trace.is_whole:
                 self._read(trace)
@@ -227,14 +227,14 @@ class Assembly:
 
 
 def _begin(monitor: Monitor, trace_id: str) -> RunHandle | None:
-    """Announce a run of which only the trace is known."""
+    """Announce a run known by its trace only."""
     target = SpanTarget(trace_id=trace_id, span_id="f" * 16)
     return begin_traced(monitor, TracedCase(id=trace_id, target=target))
 
 
 @dataclass(slots=True, eq=False)
 class _Trace:
-    """A trace of which spans still come: what the registry asks of it, and its spans."""
+    """An incomplete trace, as the registry needs it, with its spans."""
 
     assembly: Assembly
     key: Hashable  # its id
@@ -272,15 +272,15 @@ class _Trace:
 
     @property
     def is_whole(self) -> bool:
-        """Whether its first span has ended and none lacks the one around it."""
+        """True if its first span has ended and no span lacks its parent."""
         return self.has_root and self.parents <= self.ids
 
     def is_due(self, now: float, grace: float, quiet: float) -> bool:
-        """Whether to read it now."""
+        """True if it should be read now."""
         return now - self.latest >= (grace if self.is_whole else quiet)
 
     def discard(self, reason: str) -> None:
-        """It was given up."""
+        """Discard the trace."""
         self.assembly.given_up(self, reason)
 
 

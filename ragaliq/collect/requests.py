@@ -1,4 +1,4 @@
-"""Export requests of OTLP over HTTP: their spans, and the answers to them."""
+"""Export requests of OTLP over HTTP: their spans, and the replies."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _GZIP = 31
 
 
 class BadRequestError(ValueError):
-    """What is wrong with a request; quotes nothing of it."""
+    """A request is invalid; the message quotes nothing of it."""
 
 
 class Request(NamedTuple):
-    """An export request as it came.
+    """Export request as received.
 
     Attributes:
         signal: `traces` or `logs`.
@@ -45,7 +45,7 @@ class Request(NamedTuple):
 
 
 class RawSpan(NamedTuple):
-    """A span, or a log record of one, that has not been read yet.
+    """Span, or log record of one, that has not been parsed yet.
 
     Attributes:
         trace_id: 32 lower-case hex digits.
@@ -61,7 +61,7 @@ class RawSpan(NamedTuple):
 
 
 def raw_spans(request: Request, *, max_bytes: int) -> Iterator[RawSpan | None]:
-    """The spans of a request, None for one that cannot be read.
+    """Spans of a request, None for one that cannot be parsed.
 
     Raises:
         BadRequestError: It is no export request, or larger than `max_bytes` when unpacked.
@@ -131,7 +131,7 @@ def _unpacked(request: Request, max_bytes: int) -> bytes:
 
 
 def answer(request: Request, rejected: int) -> bytes:
-    """The body of the answer to a request that was taken, in the request's own form."""
+    """Body of the reply to an accepted request, in the request's own format."""
     name = "rejectedSpans" if request.signal == "traces" else "rejectedLogRecords"
     said = "they cannot be read" if rejected else ""
     if request.is_json:

@@ -1,4 +1,4 @@
-"""The receiver as an ASGI application: takes requests, has what is whole read, tells its counts."""
+"""Receiver as an ASGI application: accepts requests, reads complete traces, reports counts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _RETRY_AFTER = {"Retry-After": "2"}
 
 
 class _Receiver:
-    """Takes one request after the other, on a thread of its own: the loop stays free."""
+    """Processes one request after the other on its own thread, so that the loop stays free."""
 
     def __init__(
         self,
@@ -108,13 +108,13 @@ class _Receiver:
         return b"".join(parts)
 
     async def health(self, _: HttpRequest) -> Response:
-        """Whether it takes requests."""
+        """Report whether it accepts requests."""
         return PlainTextResponse(
             "stopping\n" if self.is_stopping else "ok\n", 503 if self.is_stopping else 200
         )
 
     async def metrics(self, _: HttpRequest) -> Response:
-        """The counts, as Prometheus reads them."""
+        """Counts in Prometheus' format."""
         lines = "\n".join(self._metrics())
         return PlainTextResponse(f"{lines}\n", media_type="text/plain; version=0.0.4")
 
@@ -137,7 +137,7 @@ class _Receiver:
 
     @asynccontextmanager
     async def lifespan(self, _: Starlette) -> AsyncIterator[None]:
-        """Read what a killed process left, then what is whole every half a second."""
+        """Read what a killed process left, then complete traces every half a second."""
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(self._thread, self._replay)
         reading = asyncio.create_task(self._tick())
@@ -155,7 +155,7 @@ class _Receiver:
     # --- on the receiver's thread -------------------------------------------------------------
 
     def _take(self, request: Request) -> int:
-        """Add a request's spans, and write it down; gives how many could not be read."""
+        """Add a request's spans, and spool it; return the number of unreadable spans."""
         before = self.assembly.counts["rejected"]
         kept = self.assembly.add(raw_spans(request, max_bytes=4 * self._max_request))
         if kept and self.spool is not None:

@@ -1,4 +1,4 @@
-"""Requests on disk until everything in them has its outcome, so that a restart loses none."""
+"""Requests on disk until all their runs have an outcome, so that a restart loses none."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _SEGMENT_SECONDS = 60.0
 
 
 class Spool:
-    """A folder of segments: requests as they came, and for each the traces that are settled.
+    """Folder of segments: requests as received, and the traces of each that are settled.
 
-    A segment is deleted when all traces that were kept of it are settled. What a killed process
-    leaves is read again by the next one that uses the folder; two must not use it at once.
+    A segment is deleted when all its kept traces are settled. The next process that uses the folder
+    reads what a killed one left; two must not use it at once.
 
     Args:
         folder: Where; made if it is missing.
@@ -57,11 +57,11 @@ class Spool:
 
     @property
     def is_full(self) -> bool:
-        """Whether no more fits."""
+        """True if no more fits."""
         return sum(self._sizes.values()) > self._max_bytes
 
     def append(self, request: Request, traces: set[str]) -> None:
-        """Write a request of which some traces are kept; it is safe when this returns."""
+        """Store a request with kept traces; it is durable when this returns."""
         with self._lock:
             path = self._segment()
             flags = _IS_LOGS * (request.signal == "logs") | _IS_JSON * request.is_json
@@ -72,7 +72,7 @@ class Spool:
             self._segments[path] |= traces
 
     def settled(self, trace_id: str) -> None:
-        """Note that a trace has its outcome, and delete what nothing is left of."""
+        """Mark a trace as settled, and delete segments without open traces."""
         with self._lock:
             for path, traces in list(self._segments.items()):
                 if trace_id in traces:
@@ -82,9 +82,9 @@ class Spool:
                 self._delete_if_done(path)
 
     def replay(self) -> Iterator[tuple[Request, set[str], Callable[[set[str]], None]]]:
-        """What was left: each request, the traces in it that are settled, and whom to tell.
+        """Requests left by a killed process: each with its settled traces, and a callback.
 
-        The last is to be called with the traces that are kept of it.
+        Call the callback with the traces that are kept of it.
         """
         for path in self._before:
             done = path.with_suffix(".done")

@@ -1,4 +1,4 @@
-"""Jobs beyond one process: published by monitors, judged by `ragaliq worker`, kept by a broker.
+"""Jobs beyond one process: published by monitors, evaluated by `ragaliq worker`.
 
 An annex: the main house reaches it by entry points and by name, and imports none of it.
 """

@@ -1,14 +1,13 @@
 """Claude at half price: the requests of many cases go through Message Batches, in rounds.
 
-A judge whose replies come from a file evaluates each case. Where a reply is missing the request is
-noted instead, and the case waits for a later round; what was noted is sent as a batch, and its
-results are stored before anything else is done with them. So a case needs as many rounds as it has
-questions that depend on each other (two or three), nothing is held in memory while a batch is
-processed, and a process that is killed at any moment continues where it was.
+A judge that reads its replies from a file evaluates each case. If a reply is missing, the request
+is recorded and the case waits for a later round; recorded requests are sent as a batch, whose
+results are stored before anything else happens. So a case needs as many rounds as it has dependent
+requests (two or three), memory is free while a batch is processed, and a killed process resumes.
 
-Between the moment a batch is sent and the moment its id is stored a process may be killed, or the
-API's reply lost. Then the batches that the API lists are searched for ours: requests are sent again
-only when none of them holds them.
+A process may be killed, or the API's reply lost, between sending a batch and storing its id. Then
+the batches that the API lists are searched for ours: requests are sent again only if none of them
+contains them.
 """
 
 from __future__ import annotations
@@ -52,14 +51,14 @@ CREATE TABLE IF NOT EXISTS batch_requests (
     submission TEXT, batch_id TEXT
 )
 """
-# A failure that may pass, and was not paid for, opens the request again, a few times.
+# A temporary failure that was not paid for opens the request again, a few times.
 _SETTLE = """
 UPDATE batch_requests SET outcome = ?, changed_at = ?, attempts = attempts + 1,
     state = CASE WHEN ? AND attempts < 2 THEN 'open' ELSE 'done' END
 WHERE submission = ? AND state IN ('sent', 'sending') AND digest BETWEEN ? AND ?
 """
 _PASSING = {"api_error", "overloaded_error", "rate_limit_error", "timeout_error"}
-# The SDK checks no reply: a proxy's page is a text, without a batch's attributes.
+# The SDK does not validate replies: a proxy's page is a string without a batch's attributes.
 _MAY_PASS = anthropic.AnthropicError, httpx2.HTTPError, ValueError, AttributeError
 _CLOCKS = 3600.0  # by how much a batch's time there and here may differ, in seconds
 _LONGEST_PAUSE = 300.0
@@ -68,20 +67,20 @@ _missing: ContextVar[list[str] | None] = ContextVar("ragaliq_missing_replies", d
 
 
 class _NoReplyYetError(JudgeError):
-    """The reply to a request is not there yet."""
+    """The reply to a request has not arrived yet."""
 
 
 class BatchJudge(ClaudeJudge):
-    """Claude with its replies from a file; a request without a reply is noted there to be sent.
+    """Claude with replies from a file; a request without one is recorded for sending.
 
-    A batch has at most so many requests and bytes (the API takes 100,000 and 256 MB). It is looked
-    at every `poll_interval` seconds at first, later more rarely; one that was perhaps sent is sent
+    A batch is limited in requests and bytes (the API accepts 100,000 and 256 MB). It is polled
+    every `poll_interval` seconds at first, later less often; one that may have been sent is sent
     again if the API does not list it within `resend_after` seconds.
     """
 
     name = "claude-batch"
-    # Requests over one context may run at the same moment: a cache would not be there in time, and
-    # writing one costs a quarter more.
+    # Requests over one context may run at the same time: a cache would be too late, and writing it
+    # costs a quarter more.
     caches_context = False
 
     def __init__(
@@ -107,7 +106,7 @@ class BatchJudge(ClaudeJudge):
             return sql.execute(statement, values).fetchall()
 
     def priced(self, usage: JudgeUsage) -> JudgeUsage:
-        """One request's tokens at the price of a batch, with what that saves."""
+        """Usage of one request at the price of a batch, with the saving."""
         full = self.price(usage)
         if full is None:
             return usage.model_copy(update={"cost_usd": None})
@@ -115,7 +114,7 @@ class BatchJudge(ClaudeJudge):
         return usage.model_copy(update={"cost_usd": cost, "saved_usd": full - cost})
 
     async def is_answered(self, case: RAGTestCase, evaluators: Sequence[Evaluator]) -> bool:
-        """Whether all replies for a case are there; notes the requests that have none."""
+        """Check whether all replies for a case have arrived; record the missing requests."""
         missing: list[str] = []
         token = _missing.set(missing)
         try:
@@ -153,7 +152,7 @@ class BatchJudge(ClaudeJudge):
         return dict(json.loads(row[0])) if row else None
 
     def clear(self) -> None:
-        """Delete all requests and replies that are done: every case is stored."""
+        """Delete all finished requests and replies: every case is stored."""
         self._sql("DELETE FROM batch_requests WHERE state = 'done'")
         self._connection.empty_log()
 
@@ -161,7 +160,7 @@ class BatchJudge(ClaudeJudge):
         """Send all open requests, and wait until every batch has ended and its results are stored.
 
         Raises:
-            JudgeAPIError: The API refuses; what was not sent is forgotten.
+            JudgeAPIError: The API refuses; unsent requests are deleted.
         """
         for looks in count(1):
             try:
@@ -172,7 +171,7 @@ class BatchJudge(ClaudeJudge):
                     return
             except _MAY_PASS as error:
                 if isinstance(error, anthropic.APIStatusError) and _refuses(error.status_code):
-                    # The next process notes them again, perhaps for another model.
+                    # The next process records them again, perhaps for another model.
                     self._sql("DELETE FROM batch_requests WHERE state = 'open'")
                     raise request_failed(error, self.model, None) from None
                 kind = type(error).__name__
@@ -185,8 +184,8 @@ class BatchJudge(ClaudeJudge):
             submission, requests = await asyncio.to_thread(self._take)
             client = await self._client()
             try:
-                # Not repeated by the SDK: the first attempt may have made a batch, and a second
-                # one would be paid for as well.
+                # Without the SDK's retries: the first attempt may have created a batch, and a
+                # second one would be paid for too.
                 quiet = client.with_options(max_retries=0)
                 batch = await quiet.messages.batches.create(requests=requests)
             except anthropic.APIStatusError as error:
@@ -201,7 +200,7 @@ class BatchJudge(ClaudeJudge):
             self._set_state(submission, "sent", batch.id)
 
     def _take(self) -> tuple[str, list[Any]]:
-        """Open requests for a batch, now `sending`; and the batch's name, which begins theirs."""
+        """Mark open requests as `sending`; return them with the name of their batch."""
         submission, size = uuid4().hex[:20], 0
         digests, requests = [], list[Any]()
         with self._connection.transaction() as sql:
@@ -229,7 +228,7 @@ class BatchJudge(ClaudeJudge):
         )
 
     def _settle(self, submission: str, outcome: dict[str, Any], digest: str = "") -> None:
-        """Store what came of one request of a batch, or of all that are left."""
+        """Store the outcome of one request of a batch, or of all remaining ones."""
         passing = outcome["type"] in ("expired", "canceled") or outcome.get("error") in _PASSING
         which = (submission, digest, digest or "g")  # beyond all hex digits
         self._sql(_SETTLE, json.dumps(outcome), time.time(), passing, *which)
@@ -253,7 +252,7 @@ class BatchJudge(ClaudeJudge):
             self._settle(submission, {"type": "missing"})
 
     async def _find_lost(self) -> bool:
-        """Look for batches that were perhaps sent; whether some are not found so far."""
+        """Look for batches that may have been sent; return whether some are not found yet."""
         lost_query = (
             "SELECT submission, min(changed_at) FROM batch_requests WHERE state = 'sending' "
             "GROUP BY submission"
@@ -266,7 +265,7 @@ class BatchJudge(ClaudeJudge):
         async for batch in client.messages.batches.list(limit=100):
             if (created := batch.created_at.timestamp()) < oldest:
                 break
-            # Without an end to it, others that always send batches would be waited for always.
+            # Limit the search: a busy account always has newer batches.
             if created > newest or batch.id in known:
                 continue
             if batch.processing_status != "ended":
@@ -296,7 +295,7 @@ def _failure_of(outcome: Mapping[str, Any]) -> JudgeError:
 async def _results(
     client: anthropic.AsyncAnthropic, batch_id: str
 ) -> AsyncIterator[tuple[str, dict[str, Any]]]:
-    # Not by the address in the batch: the key goes to nobody but the one it was given for.
+    # Not by the address in the batch: the key must only go to its own host.
     response = await client.get(
         f"/v1/messages/batches/{batch_id}/results",
         cast_to=httpx2.Response,
@@ -312,7 +311,7 @@ async def _results(
 
 
 def _outcome_of(result: dict[str, Any]) -> dict[str, Any]:
-    """What is kept of a result; of what else a server wrote, nothing but the type of an error."""
+    """Stored part of a result; of an error, only its type."""
     if (kind := result["type"]) == "succeeded":
         return {"type": kind, "message": result["message"]}
     if kind == "errored":

@@ -1,10 +1,10 @@
 """Redis Streams, RabbitMQ, NATS JetStream and Kafka, through faststream's public interface.
 
-Jobs are in a queue. A job that a worker held when it died comes back, and is then judged one at a
-time, so that only the job that kills its worker is counted again: from the queue's own pending
-entries on Redis, from the queue `NAME.retry` on RabbitMQ and NATS. What no worker could do goes to
-`NAME.dead`. How often a job was delivered is the broker's count. Kafka has none, and hands a
-partition's jobs to one worker in their order.
+Jobs are in a queue. A job of a worker that died is delivered again, and such jobs are evaluated one
+at a time, so that only the job that kills its worker is counted again: from the queue's pending
+list on Redis, from the queue `NAME.retry` on RabbitMQ and NATS. Jobs that fail for good go to
+`NAME.dead`. The broker counts deliveries. Kafka does not, and delivers a partition's jobs to one
+worker in order.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LOGGER = getLogger("ragaliq.worker.brokers")
 
 
 def _in_one_line(record: LogRecord) -> bool:
-    # The client libraries' tracebacks, some with the broker's address, come with each attempt.
+    # Each attempt logs the client library's traceback, some with the broker's address.
     if record.exc_info and record.exc_info[0]:
         record.msg = f"{record.getMessage().partition('(')[0]}: {record.exc_info[0].__name__}"
         record.args = record.exc_info = record.exc_text = None
@@ -42,11 +42,11 @@ DeadMessage = tuple[bytes, Callable[[], Awaitable[Any]]]
 
 
 class Broker(ABC):
-    """One connection to a broker, as publisher or worker; belongs to one event loop.
+    """Connection to a broker, as publisher or worker; belongs to one event loop.
 
-    In seconds: each request may take `timeout`, a job that a worker held for `hold` goes to another
-    one, and when a worker ends its jobs have `grace`. New jobs are in `queue`, those that came back
-    in `retry`, those that no worker could do in `dead`; `native` is faststream's broker.
+    In seconds: `timeout` limits each request, a job that a worker holds for `hold` goes to another
+    one, and at a worker's end its jobs have `grace`. New jobs are in `queue`, redelivered ones in
+    `retry`, dead letters in `dead`; `native` is faststream's broker.
     """
 
     name: ClassVar[str]
@@ -71,7 +71,7 @@ class Broker(ABC):
         self.native: Any = self._native(
             url,
             ack_policy=AckPolicy.MANUAL,
-            # The whole message goes to the handler, which reads it by itself.
+            # Pass the whole message to the handler, which parses it itself.
             decoder=lambda message: message,
             apply_types=False,
             graceful_timeout=grace + 5.0,
@@ -84,16 +84,16 @@ class Broker(ABC):
 
     @abstractmethod
     def subscribe(self, fresh: Handler, again: Handler) -> None:
-        """Have `fresh` called with new messages, several at once, and `again` with each other."""
+        """Call `fresh` with new messages, several at once, and `again` with redelivered ones."""
 
     async def open(self) -> None:
-        """Connect once; what is lost later is connected again.
+        """Connect; a connection that is lost later is restored.
 
         Raises:
             BrokerUnavailableError: It cannot be reached.
         """
         try:
-            # Several requests; and NATS's client tries for ever.
+            # Several requests, and NATS's client retries for ever.
             async with asyncio.timeout(4 * self.timeout):
                 await self.connect()
         except Exception as error:  # noqa: BLE001 - client libraries have errors of every class
@@ -102,18 +102,18 @@ class Broker(ABC):
 
     @abstractmethod
     async def connect(self) -> None:
-        """Connect, and make the queues where they are missing."""
+        """Connect, and create missing queues."""
 
     @abstractmethod
     async def publish(self, body: bytes, to: str) -> None:
         """Put a message on a queue; it is safe with the broker when this returns."""
 
     def body(self, message: Any) -> bytes:
-        """What a message holds."""
+        """Body of a message."""
         return bytes(message.body)
 
     async def deliveries(self, message: Any) -> int:  # noqa: ARG002 - Kafka counts nothing
-        """How often a message that came again was given to a worker, this time included."""
+        """Number of deliveries of a redelivered message, including this one."""
         return 0
 
     async def done(self, message: Any) -> None:
@@ -122,7 +122,7 @@ class Broker(ABC):
 
     @abstractmethod
     async def dead_messages(self) -> list[DeadMessage]:
-        """Open, and give the dead letters; those that are not removed stay."""
+        """Connect, and return the dead letters; those that are not removed stay."""
 
 
 class _Redis(Broker):
@@ -157,7 +157,7 @@ class _Redis(Broker):
 
         client = await self.native.connect()
         try:
-            # By itself a group begins with what is published after it.
+            # By default a group begins with messages published after it.
             await client.xgroup_create(self.queue, self.queue, id="0", mkstream=True)
         except ResponseError as error:
             if "BUSYGROUP" not in str(error):
@@ -174,7 +174,7 @@ class _Redis(Broker):
         return int(await message.get_delivery_count())
 
     async def done(self, message: Any) -> None:
-        # Both or neither: Redis 6 hands out for ever, as nothing, what is removed but pending.
+        # Both or neither: Redis 6 delivers removed but pending messages for ever, as empty ones.
         ids = message.raw_message["message_ids"]
         both = (await self.native.connect()).pipeline()
         await both.xdel(self.queue, *ids).xack(self.queue, self.queue, *ids).execute()
@@ -189,7 +189,7 @@ class _Redis(Broker):
 
 
 async def _field(message: Any, original: Callable[[Any], Awaitable[Any]]) -> Any:
-    # faststream would read every field, of whatever bytes, as text; the handler takes ours.
+    # faststream would decode every field, of any bytes, as text; the handler reads ours.
     return await original({**message, "data": {**message["data"], b"__data__": b"-"}})
 
 
@@ -215,16 +215,16 @@ class _Rabbit(Broker):
     def subscribe(self, fresh: Handler, again: Handler) -> None:
         from faststream.rabbit import Channel
 
-        # The queue of those that come back first: new messages may be moved there at once.
+        # The retry queue first: new messages may be moved there at once.
         alone = Channel(prefetch_count=1)
         self.native.subscriber(self._queue(self.retry), channel=alone)(again)
         self.native.subscriber(self._queue(self.queue))(fresh)
 
     async def connect(self) -> None:
         await self.native.connect()
-        # faststream consumes a queue on the channel that declared it first. Those with subscribers
-        # are left to them: declared here, they would all be on the default channel, with its
-        # prefetch count, and jobs that come back would be judged several at once.
+        # faststream consumes a queue on the channel that declared it first. Queues with subscribers
+        # are declared by them: declared here, they would all use the default channel with its
+        # prefetch count, and redelivered jobs would be evaluated several at once.
         names = [self.dead] if self.native.subscribers else [self.queue, self.retry, self.dead]
         for name in names:
             await self.native.declare_queue(self._queue(name))
@@ -243,8 +243,8 @@ class _Rabbit(Broker):
         from faststream.rabbit import RabbitQueue
 
         await self.open()
-        # Another reader would not see the messages that this one has taken, and waits. This queue
-        # is gone when its reader's connection is.
+        # A lock for readers: another one would not see the messages that this one has taken. The
+        # queue disappears with its reader's connection.
         turn = RabbitQueue(f"{self.dead}.reader", exclusive=True)
         try:
             async with asyncio.timeout(self.timeout):
@@ -320,8 +320,8 @@ class _Nats(Broker):
         from nats.js.errors import APIError, NotFoundError
 
         await self.open()
-        # Read from the stream and not through a consumer: that gives a message to one reader at a
-        # time, and a reader cannot tell a slow broker from the last message.
+        # Read the stream without a consumer, which gives a message to one reader at a time and
+        # cannot distinguish a slow broker from the last message.
         stream, name = (await self.native.connect()).jsm(), self._stream.name
 
         async def discard(number: int) -> None:
@@ -391,11 +391,11 @@ _KINDS: dict[str, type[Broker]] = {
 
 
 def broker_at(given: str | None, **options: Any) -> Broker:
-    """The broker at an address, else at `RAGALIQ_BROKER_URL`; nothing is connected yet.
+    """Broker at an address, else at `RAGALIQ_BROKER_URL`; not connected yet.
 
     Raises:
-        ConfigurationError: There is no address, it names no broker that is supported or cannot be
-            used, or a library is not installed.
+        ConfigurationError: There is no address, its broker is not supported, it cannot be used, or
+            a library is not installed.
     """
     url = given or os.environ.get(ENV_BROKER_URL, "")
     if not url:
@@ -424,7 +424,7 @@ def broker_at(given: str | None, **options: Any) -> Broker:
 
 
 def unavailable(error: Exception) -> BrokerUnavailableError:
-    """What is raised in an error's place, whose own words may hold the broker's address."""
+    """Error that replaces a client's, whose message may contain the broker's address."""
     return BrokerUnavailableError(
         f"the broker cannot be reached ({type(error).__name__}): is it running, and is "
         "--broker or RAGALIQ_BROKER_URL its address?"

@@ -1,4 +1,4 @@
-"""`ragaliq worker`: judge the jobs on a broker."""
+"""`ragaliq worker`: evaluate the jobs of a broker."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ worker.add_typer(dead_letters, name="dead-letters")
 
 
 class LogLevel(StrEnum):
-    """How much a worker logs."""
+    """Log level of a worker."""
 
     INFO = "info"
     WARNING = "warning"

@@ -1,4 +1,4 @@
-"""Jobs that no worker could do, and messages that hold no job."""
+"""Dead letters: jobs that failed for good, and messages without a job."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ragaliq.worker.message import read_message
 
 
 class DeadLetter(BaseModel):
-    """A message that no worker takes any more, as it is kept among the dead letters.
+    """Message that no worker accepts any more, with the reason.
 
-    `at` is Unix time in seconds; `deliveries` is 0 where nobody counted; `detail` holds no text of
-    a question or answer; in `body`, bytes that are no UTF-8 are escaped as surrogates.
+    `at` is Unix time in seconds; `deliveries` is 0 if unknown; `detail` holds no text of a question
+    or answer; in `body`, bytes outside UTF-8 are escaped as surrogates.
     """
 
     reason: str
@@ -29,12 +29,12 @@ class DeadLetter(BaseModel):
 
     @property
     def message(self) -> bytes:
-        """The message as it was."""
+        """Original message."""
         return self.body.encode(errors="surrogateescape")
 
     @property
     def job_id(self) -> str:
-        """The job's id; empty where it holds none."""
+        """Id of the job; empty if there is none."""
         try:
             return read_message(self.message).job_id
         except (MessageRefusedError, UnicodeEncodeError):
@@ -42,13 +42,13 @@ class DeadLetter(BaseModel):
 
 
 async def letters(url: str | None, queue: str) -> list[DeadLetter]:
-    """The dead letters of a queue, the oldest first; the URL is as in `broker_at`."""
+    """Dead letters of a queue, the oldest first; the URL is as in `broker_at`."""
     async with _opened(url, queue, None) as (_, found):
         return [letter for letter, _ in found]
 
 
 async def retry(url: str | None, queue: str, job_id: str | None = None) -> tuple[int, int]:
-    """Put one job or all back on the queue; how many, and how many hold no job and stay."""
+    """Return one job or all to the queue; count those returned, and those without a job."""
     async with _opened(url, queue, job_id) as (broker, found):
         jobs = [each for each in found if each[0].job_id]
         for letter, discard in jobs:
@@ -58,7 +58,7 @@ async def retry(url: str | None, queue: str, job_id: str | None = None) -> tuple
 
 
 async def drop(url: str | None, queue: str, job_id: str | None = None) -> int:
-    """Delete one job, or all letters, for good; how many."""
+    """Delete one job, or all letters, for good; return the number."""
     async with _opened(url, queue, job_id) as (_, found):
         for _, discard in found:
             await discard()

@@ -1,4 +1,4 @@
-"""`ragaliq worker dead-letters`: jobs that no worker could do."""
+"""`ragaliq worker dead-letters`: jobs that failed for good."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs that a monitor enqueues for workers elsewhere, which judge them."""
+"""Enqueueing of a monitor's runs for workers of a broker."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _THE_WORKERS = (
 
 
 class Enqueueing:
-    """Enqueues a monitor's runs for workers elsewhere.
+    """Enqueues a monitor's runs for workers.
 
     Args:
-        executor: Takes the jobs, or its address.
+        executor: The executor that takes the jobs, or its address.
 
     Attributes:
-        executor: Where runs go, in a word.
+        executor: Name of the executor.
 
     Raises:
         ConfigurationError: The address cannot be used.
@@ -49,21 +49,21 @@ class Enqueueing:
         metrics: Sequence[str],
         failed: Callable[[str], object],
     ) -> None:
-        """Enqueue a run. While nothing is taken it is held and tried again, ever less often.
+        """Enqueue a run; while the broker is unavailable, retry with back-off.
 
-        The queue behind it fills meanwhile, and further runs are dropped there and counted.
+        The monitor's queue fills meanwhile; further runs are dropped there and counted.
 
         Args:
             case: The run's case.
-            run: Where it came from.
-            metrics: What is measured; empty for what the workers measure.
+            run: Details of the run.
+            metrics: Names of metrics; empty for those of the workers.
             failed: Called with the class of each failed attempt.
 
         Raises:
-            JobRefusedError: It never can be.
+            JobRefusedError: The run can never be enqueued.
         """
         largest = self._target.max_job_bytes
-        # Before time is spent on writing it as JSON. Characters take up to four bytes here.
+        # Before it is serialised, which takes time. Characters take up to four bytes here.
         if largest is not None and case.size > 4 * largest:
             raise JobRefusedError("too_large")
         try:
@@ -85,16 +85,16 @@ class Enqueueing:
             await asyncio.sleep(pause)
 
     async def aclose(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         await self._target.aclose()
 
     def after_fork(self) -> None:
-        """In a forked child: leave the parent's connection alone."""
+        """Drop the parent's connection in a forked child, without touching it."""
         self._target.after_fork()
 
 
 def executor_at(given: JobExecutor | str) -> JobExecutor:
-    """The executor that a monitor's `executor` is, or names by its address.
+    """Executor from a monitor's `executor`, an object or an address.
 
     Raises:
         ConfigurationError: The address cannot be used.
@@ -109,14 +109,14 @@ def executor_at(given: JobExecutor | str) -> JobExecutor:
 
 
 def leave_to_workers(given: Mapping[str, object], monitor: type) -> None:
-    """Refuse settings of a monitor that are the workers' when runs are judged elsewhere.
+    """Refuse settings of a monitor that belong to the workers.
 
     Args:
         given: The arguments by name.
-        monitor: Whose signature has their defaults.
+        monitor: The class whose signature has their defaults.
 
     Raises:
-        ConfigurationError: Some are given, or a metric is given as more than its name.
+        ConfigurationError: Some are set, or a metric is not given by name.
     """
     defaults = signature(monitor).parameters
     if wrong := [name for name in _THE_WORKERS if given[name] != defaults[name].default]:

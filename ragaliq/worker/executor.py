@@ -1,4 +1,4 @@
-"""Where a monitor's runs go that are judged elsewhere."""
+"""Executors that send a monitor's runs to other processes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ragaliq.worker.brokers import Broker, broker_at
 
 
 class JobExecutor(ABC):
-    """Takes jobs, as messages, for judging elsewhere.
+    """Takes jobs, as messages, for evaluation in other processes.
 
     Attributes:
-        name: Names it in `MonitorStats.executor`.
-        max_job_bytes: Size of the largest message it takes; None where every one may come.
+        name: Its name in `MonitorStats.executor`.
+        max_job_bytes: Size of the largest message; None for no limit.
     """
 
     name: str
@@ -25,9 +25,9 @@ class JobExecutor(ABC):
 
     @abstractmethod
     async def publish(self, job_id: str, message: bytes) -> None:
-        """Enqueue a job; it is safe when this returns, and tried again after an exception.
+        """Enqueue a job durably; an exception leads to a retry.
 
-        Called on the monitor's loop, which must not be blocked, for one job after the other.
+        Called on the monitor's loop, which must not be blocked, for one job at a time.
         """
 
     @abstractmethod
@@ -35,7 +35,7 @@ class JobExecutor(ABC):
         """Close connections; it may be used again afterwards."""
 
     def after_fork(self) -> None:  # noqa: B027 - nothing to do where none is held
-        """In a forked child: leave the parent's connections alone."""
+        """Drop the parent's connections in a forked child, without touching them."""
 
 
 class BrokerExecutor(JobExecutor):
@@ -98,8 +98,8 @@ class BrokerExecutor(JobExecutor):
                     await broker.native.stop()
 
     def after_fork(self) -> None:
-        """In a forked child: keep the parent's connection open and unused."""
-        # Closed here, even by the garbage collector, it would end the parent's.
+        """Keep the parent's connection open and unused in a forked child."""
+        # Closing it here, even by the garbage collector, would end the parent's.
         _OF_THE_PARENT.append(self._broker)
         self._broker = None
 

@@ -1,8 +1,8 @@
-"""A job as JSON, in a version that both sides can read.
+"""Job messages as JSON, with a version for compatibility.
 
 The version has two parts. Within a major version a worker reads newer minor versions and ignores
-the fields that it does not know. A field that must be understood raises the major version, and a
-worker refuses every other major version than its own.
+unknown fields. A field that must be understood raises the major version, and a worker refuses other
+major versions.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _TRACEPARENT = r"^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$"
 
 
 class JobMessage(BaseModel):
-    """A run to evaluate, with the metrics to measure; without any, those of the worker.
+    """Run to evaluate, with its metrics; without any, those of the worker.
 
-    `job_id` is the same whenever the same run is published, `published_at` is Unix time in seconds,
-    and `traceparent` the evaluated span by W3C's convention, when one was found.
+    `job_id` is the same for each publication of a run, `published_at` is Unix time in seconds, and
+    `traceparent` the evaluated span in W3C's format, if known.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
@@ -45,7 +45,7 @@ class JobMessage(BaseModel):
     run: RunInfo
 
     def evaluated_run(self) -> RunInfo:
-        """The run; a span that is named by `traceparent` alone is found as well."""
+        """Details of the run, with its span also from `traceparent` alone."""
         if self.run.target is not None or self.traceparent is None:
             return self.run
         _, trace_id, span_id, flags = self.traceparent.split("-")
@@ -56,7 +56,7 @@ class JobMessage(BaseModel):
 
     @classmethod
     def of(cls, case: RAGTestCase, run: RunInfo, metrics: Sequence[str]) -> JobMessage:
-        """The message for a run."""
+        """Make the message for a run."""
         traceparent = None
         if (span := run.target) is not None:
             traceparent = f"00-{span.trace_id}-{span.span_id}-{span.trace_flags & 0xFF:02x}"
@@ -73,7 +73,7 @@ class JobMessage(BaseModel):
         """The message as JSON.
 
         Raises:
-            ValueError: The case's metadata hold something that is no JSON.
+            ValueError: JSON cannot express the case's metadata.
         """
         return json.dumps(self.model_dump(mode="json"), separators=(",", ":")).encode()
 
@@ -83,10 +83,10 @@ class _Versioned(BaseModel):
 
 
 def read_message(body: bytes) -> JobMessage:
-    """The job in a message.
+    """Parse the job in a message.
 
     Raises:
-        MessageRefusedError: It holds none, or one of another version.
+        MessageRefusedError: It contains no job, or one of another version.
     """
     if len(body) > _MOST_BYTES:
         raise MessageRefusedError("malformed", f"{len(body)} bytes")

@@ -1,4 +1,4 @@
-"""Runs in a file, for judging later: `Monitor(executor="sqlite:///runs.db")`."""
+"""Runs stored in a file for later: `Monitor(executor="sqlite:///runs.db")`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CREATE TABLE IF NOT EXISTS pending_runs (
 
 
 class RunsFile(JobExecutor):
-    """Runs in the file of a store (`sqlite:///path`), which `ragaliq evaluate --pending` judges."""
+    """Runs in the file of a store (`sqlite:///path`), for `ragaliq evaluate --pending`."""
 
     name = "sqlite"
 
@@ -28,7 +28,7 @@ class RunsFile(JobExecutor):
         self.connection = WriterConnection(self.path, busy_timeout=5.0)
 
     async def publish(self, job_id: str, message: bytes) -> None:
-        """Store a run; once, however often it comes."""
+        """Store a run; once, even if it is published repeatedly."""
         await asyncio.to_thread(self._add, job_id, message)
 
     def _add(self, job_id: str, message: bytes) -> None:
@@ -41,7 +41,7 @@ class RunsFile(JobExecutor):
         await asyncio.to_thread(self.connection.close)
 
     def messages(self, at_once: int = 200) -> Iterator[list[tuple[str, bytes]]]:
-        """All that wait, by job id, the oldest first and some at a time."""
+        """Pending runs by job id, the oldest first, in batches."""
         last = 0
         while True:
             with self.connection.reading() as sql:
@@ -63,10 +63,10 @@ class RunsFile(JobExecutor):
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Be the only process that judges what is in the file.
+        """Lock the file against other processes that evaluate it.
 
         Raises:
-            ConfigurationError: Another process does.
+            ConfigurationError: Another process holds the lock.
         """
         with open(f"{self.path}.lock", "ab", opener=owner_only) as file:
             in_use = f"{self.path}: another process is evaluating the runs in this file"

@@ -1,4 +1,4 @@
-"""`ragaliq worker`: takes jobs from a broker, judges and stores them, then acknowledges them."""
+"""`ragaliq worker`: takes jobs from a broker, evaluates, stores and acknowledges them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _HEARTBEAT_EVERY = 5.0
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerSettings(Limits):
-    """What a worker does, for `ragaliq worker --app module:name`; as the arguments of `Monitor`.
+    """Settings of `ragaliq worker --app module:name`, like the arguments of `Monitor`.
 
     Attributes:
         judge: As in `Monitor`.
@@ -59,8 +59,8 @@ class WorkerSettings(Limits):
         deadline: Seconds for each metric of a job.
         budget: Limits on cost; for each process, unless they share a storage.
         judge_limits: Limits on the judge's calls; likewise.
-        breaker: When to pause a failing judge; jobs wait for half of `time_limit`, and then go to
-            the end of the queue.
+        breaker: Circuit breaker for a failing judge; jobs wait for half of `time_limit`, and then
+            go to the end of the queue.
         sinks: As in `Monitor`.
         capture_content: As in `Monitor`.
         redact: As in `Monitor`.
@@ -111,12 +111,12 @@ class WorkerSettings(Limits):
 
     @property
     def hold(self) -> float:
-        """Seconds after which a job that a worker holds goes to another one."""
+        """Seconds after which a job of a silent worker goes to another one."""
         return self.time_limit + min(30.0, max(1.0, self.time_limit / 10))
 
 
 class Worker:
-    """Does what is to be done with a broker's messages; belongs to one event loop."""
+    """Handles a broker's messages; belongs to one event loop."""
 
     def __init__(self, settings: WorkerSettings, broker: Broker) -> None:
         self._settings, self._broker = settings, broker
@@ -135,24 +135,24 @@ class Worker:
             sinks=settings.sinks,
             attempts=settings.attempts,
             backoff=settings.backoff,
-            # A job keeps its place while it waits: while the judge is down, the others stay with
-            # the broker, and are not loaded into this process one after the other.
+            # A job keeps its slot while it waits: while the judge is down, the other jobs stay with
+            # the broker instead of being loaded one after the other.
             waits_for_judge=settings.time_limit / 2,
             waits_for_sinks=True,
         )
         self._metrics = {each.name for each in self._scorer.metrics}
-        # A lock is gone when nobody holds it or waits for it.
+        # A lock disappears when no task holds it or waits for it.
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._at_hand: set[asyncio.Timeout] = set()
         self.is_ready = self._is_leaving = False
         self._log_once = LogOnce(logger)
 
     async def fresh(self, message: Any) -> None:
-        """A message that comes for the first time, or comes back on a broker with a retry queue."""
+        """Handle a new message, or a redelivered one on a broker with a retry queue."""
         with self._broker_contained():
             if self._broker.returns_to_queue and await self._broker.deliveries(message) > 1:
-                # Its worker died of it, or with it. In the retry queue it is judged alone, so that
-                # only a job that kills its worker is counted again.
+                # Its worker died, perhaps because of it. In the retry queue it is evaluated alone,
+                # so that only a job that kills its worker is counted again.
                 await self._broker.publish(self._broker.body(message), self._broker.retry)
                 await self._broker.done(message)
                 self._count("redelivered")
@@ -160,14 +160,14 @@ class Worker:
                 await self._take(message, deliveries=1)
 
     async def again(self, message: Any) -> None:
-        """A message that a worker held before; these come one at a time."""
+        """Handle a redelivered message; these come one at a time."""
         with self._broker_contained():
             await self._take(message, deliveries=await self._broker.deliveries(message))
 
     @contextmanager
     def _broker_contained(self) -> Iterator[None]:
-        # An error of the broker's: the message is not acknowledged, and comes again. The error's
-        # own words may hold the broker's address.
+        # On a broker's error the message is not acknowledged and is delivered again. The error's
+        # message may contain the broker's address.
         try:
             yield
         except Exception as error:  # noqa: BLE001 - client libraries have errors of every class
@@ -201,10 +201,10 @@ class Worker:
         await self._broker.done(message)
 
     async def _outcome_of(self, job: JobMessage, deliveries: int) -> str:
-        """What became of a job.
+        """Evaluate a job and return its outcome.
 
         Raises:
-            MessageRefusedError: It was not done, and trying it again at once would not help.
+            MessageRefusedError: It failed, and an immediate retry would not help.
         """
         if self._is_leaving:
             return "requeued"
@@ -239,7 +239,7 @@ class Worker:
         run, metrics = job.evaluated_run(), set(job.metrics)
         if unknown := metrics - self._metrics:
             raise MessageRefusedError("unknown_metric", f"{len(unknown)} of its metrics")
-        # Of two deliveries of one job at the same time, the second one waits for the record.
+        # If one job is delivered twice at once, the second delivery waits for the record.
         record_id = self._scorer.record_id(run, metrics)
         async with self._turns.setdefault(record_id, asyncio.Lock()):
             if await self._scorer.is_recorded(run, metrics):
@@ -259,12 +259,12 @@ class Worker:
             metrics.record(names.METRIC_JOB_WAIT, waited, {})
 
     async def ready(self) -> None:
-        """Jobs come from now on."""
+        """Mark the worker ready: jobs come from now on."""
         self.is_ready = True
         logger.info("waiting for jobs")
 
     async def leave(self, grace: float) -> None:
-        """Begin no further job; those at hand have `grace` seconds, then go back to the queue."""
+        """Accept no further job; current ones have `grace` seconds, then return to the queue."""
         logger.info("ending: %g s for %d jobs at hand", grace, len(self._at_hand))
         self._is_leaving = True
         end = asyncio.get_running_loop().time() + grace
@@ -273,7 +273,7 @@ class Worker:
                 limit.reschedule(min(end, limit.when() or end))
 
     async def aclose(self) -> None:
-        """Store what is pending and release judge, sinks and limits."""
+        """Flush the sinks and release judge, sinks and limits."""
         await asyncio.to_thread(self._scorer.sinks.close, 5.0)
         await self._scorer.aclose()
 
@@ -281,7 +281,7 @@ class Worker:
 async def run_worker(
     settings: WorkerSettings, broker: Broker, *, grace: float, heartbeat: Path | None = None
 ) -> None:
-    """Work until SIGTERM or Ctrl-C, after which jobs at hand have `grace` seconds.
+    """Work until SIGTERM or Ctrl-C, then give current jobs `grace` seconds.
 
     The file `heartbeat` is touched every few seconds while the loop runs and the broker answers.
 

@@ -149,7 +149,7 @@ def _lexical(cover: float) -> float:
 
 
 def _names(text: str, words: set[str]) -> tuple[bool, bool]:
-    """Whether an answer has a name, and whether it has little but names and numbers.
+    """Look for a name in an answer, and check whether it has little but names and numbers.
 
     Such as "In 1889." and "Paris.". In a script without capitals any word may be a name.
     """
