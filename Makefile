@@ -1,5 +1,5 @@
 # Every target needs a stock Python 3.11 or later and nothing else. The first use creates .venv;
-# after that it is installed anew only when a pyproject.toml or constraints.txt changes.
+# after that it is installed again only when a pyproject.toml or constraints.txt changes.
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -39,7 +39,7 @@ LANGGRAPH := .venv-langgraph
 FRAMEWORKS := .venv-frameworks
 PROJECTS := . integrations/langchain integrations/llama-index
 
-# Nothing of the caller's own environment may stand in for what is installed in .venv.
+# Nothing of the caller's environment may replace what is installed in .venv.
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
 # Nor may it keep Python from storing what it compiled: pytest compiles the tests and its plugins itself.
 unexport PYTHONDONTWRITEBYTECODE
@@ -177,7 +177,7 @@ bench: $(READY) brokers ## Run the benchmarks
 	@$(PY) -m pytest tests/benchmarks tests/applications -m benchmark --timeout=0 -s $(ARGS)
 
 .PHONY: bench-peers
-bench-peers: $(PEERS)/.ready ## Measure other tools' LangChain handlers beside ours (installs them once)
+bench-peers: $(PEERS)/.ready ## Measure other tools' LangChain handlers next to ours (installs them once)
 	@$(PEERS)/bin/python -m pytest tests/benchmarks/test_peers.py -m benchmark --timeout=0 -s $(ARGS)
 
 .PHONY: soak

@@ -41,7 +41,7 @@ except ImportError as error:
 
 
 class Backend(NamedTuple):
-    """Where spans go, where verdicts go beside them, and where to look for both."""
+    """Addresses of spans and verdicts, and the page that shows both."""
 
     tracing: TracerProvider
     sinks: list[Sink]
@@ -79,7 +79,7 @@ def langfuse() -> Backend:
 
 
 def otlp() -> Backend:
-    """Spans, events and metrics to OTEL_EXPORTER_OTLP_ENDPOINT, and nothing beside them."""
+    """Spans, events and metrics to OTEL_EXPORTER_OTLP_ENDPOINT, and nothing else."""
     setup = telemetry.configure(service_name="shop")
     place = os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT", "http://localhost:4318")
     return Backend(setup.tracer_provider, [], place, setup.shutdown)

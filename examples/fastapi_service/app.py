@@ -4,7 +4,7 @@
     curl -N --get localhost:8000/ask --data-urlencode 'question=What do colour prints cost?'
     curl localhost:8000/stats
 
-Settings from the environment, beside those of ragaliq itself:
+Settings from the environment, in addition to ragaliq's own:
 
 - SERVICE_STORE: where results are kept, such as `sqlite:///results.db`; by default nowhere.
 - SERVICE_BROKER: a broker's address, such as `redis://localhost:6379/0`; then `ragaliq worker`
@@ -35,7 +35,7 @@ logger = logging.getLogger("uvicorn.error")
 
 
 def build_monitor() -> Monitor:
-    """One that judges in this process, or hands over to workers where there is a broker."""
+    """Monitor that evaluates in this process, or enqueues runs for workers of a broker."""
     if broker := os.environ.get("SERVICE_BROKER"):
         return Monitor(executor=broker)
     store = os.environ.get("SERVICE_STORE")

@@ -1,6 +1,6 @@
 """Adds a metric of your own: does the answer cite one of the chunks it was given?
 
-It is used by name beside the others, offline, live, in tests and in guards.
+It is used by name like the others, offline, live, in tests and in guards.
 """
 
 import re

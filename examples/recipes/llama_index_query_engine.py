@@ -1,6 +1,6 @@
 """Scores the answers of a LlamaIndex query engine while it runs.
 
-LlamaIndex's MockLLM repeats its prompt, so the answer is no good answer; in your application the
+LlamaIndex's MockLLM repeats its prompt, so the answer is not a good one; in your application the
 engine has a model, and only `attach` is new.
 """
 

@@ -126,7 +126,7 @@ MappingFile = Annotated[
     Path | None,
     typer.Option(
         "--mapping",
-        help="A TOML file that describes an application's own spans; for traces.",
+        help="A TOML file that describes your application's spans; for traces.",
         metavar="FILE",
     ),
 ]

@@ -62,7 +62,7 @@ class Outputs:
         elif self.journal.exists() and self.journal.stat().st_size and not resume:
             try:
                 read_settings(self.journal)
-            except (OSError, DatasetError) as error:  # never advise to delete what is no results
+            except (OSError, DatasetError) as error:  # never advise to delete another kind of file
                 problem = error if isinstance(error, DatasetError) else f"{self.journal}: {error}"
                 raise ConfigurationError(
                     f"{problem}; it is not changed: write to another file"

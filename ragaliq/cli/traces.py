@@ -35,7 +35,7 @@ _LACKS = {
     "no_question": "looked for a named input of the run's first span, a message of the user's to "
     "its models, the query of its retrievers",
     "no_answer": "looked for a named output of the run's first span, the reply of its models",
-    "not_rag": "looked for a retriever, a tool or a vector store besides a model",
+    "not_rag": "looked for a retriever, a tool or a vector store in addition to a model",
 }
 
 
@@ -99,7 +99,7 @@ def explain(
         named = f" whose id begins with {trace}" if trace else ""
         raise (ConfigurationError if trace else DatasetError)(
             f"{path}: no span of a trace{named} says that it is a chain, a retriever or a model; "
-            "--mapping describes an application's own, --write-mapping FILE writes a first one"
+            "--mapping describes your application's, --write-mapping FILE writes a first one"
         )
     cases = reasons.pop("", 0)
     skipped = ", ".join(f"{count:,} {reason}" for reason, count in reasons.most_common())

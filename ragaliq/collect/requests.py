@@ -64,7 +64,7 @@ def raw_spans(request: Request, *, max_bytes: int) -> Iterator[RawSpan | None]:
     """Spans of a request, None for one that cannot be parsed.
 
     Raises:
-        BadRequestError: It is no export request, or larger than `max_bytes` when unpacked.
+        BadRequestError: It is not an export request, or larger than `max_bytes` when unpacked.
     """
     body = _unpacked(request, max_bytes)
     if request.is_json:
@@ -106,7 +106,9 @@ def _in_json(body: bytes) -> Iterator[RawSpan | None]:
     if not isinstance(document, dict) or not (
         not document or {"resourceSpans", "resourceLogs", "resource_spans"} & document.keys()
     ):
-        raise BadRequestError("the body is no export request with resourceSpans or resourceLogs")
+        raise BadRequestError(
+            "the body is not an export request with resourceSpans or resourceLogs"
+        )
     for _, span in request_spans(document):
         yield None if not isinstance(span, TraceSpan) else _ready(span)
 

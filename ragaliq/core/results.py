@@ -20,7 +20,7 @@ SupportSource = Literal["turn", "prompt", "earlier_turn", "user"]
 """What a verdict rests on: this turn's chunks, those of an earlier turn, or what the user said."""
 
 UNCALIBRATED = "uncalibrated"
-"""In the place of a calibration's id where a confidence is no probability."""
+"""Calibration id of a confidence that is not a probability."""
 
 
 def passing_scores(threshold: float, *, higher_is_better: bool) -> str:

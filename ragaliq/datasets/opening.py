@@ -61,7 +61,7 @@ def read_cases(
         encoding: Encoding of a text file; by default UTF-8.
         split_context: Separator of the chunks in a plain-text cell, such as `|`; lists as JSON need
             none.
-        mapping: A TOML file that maps an application's own spans; for traces only.
+        mapping: A TOML file that describes your application's spans; for traces only.
         resolve: Returns a dictionary of the texts of documents that spans identify by id only; for
             traces only.
 

@@ -51,7 +51,7 @@ def is_place(case_id: str) -> bool:
 # Text files: UTF-8 with or without byte order mark, or what the user says.
 
 MAX_LINE = 64 * 1024 * 1024
-"""Characters; a longer line is no row of a data set, and reading it might take all memory."""
+"""Most characters of a line; reading a longer one might take all memory."""
 
 MAX_JSON = 512 * 1024 * 1024
 """Characters; a larger document, read as a whole, would take several times as much memory."""
@@ -92,7 +92,7 @@ def _open_text(path: Path, encoding: str | None) -> Iterator[TextIO]:
         except UnicodeError:
             raise DatasetError(f"it is not written in {encoding}") from None
         except (gzip.BadGzipFile, zlib.error, EOFError) as error:
-            raise DatasetError(f"it is no complete gzip file ({error})") from None
+            raise DatasetError(f"it is not a complete gzip file ({error})") from None
 
 
 def _undecoded(text: str, file: TextIO) -> tuple[int, str]:

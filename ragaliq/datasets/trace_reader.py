@@ -25,7 +25,7 @@ from ragaliq.traces.files import TraceGroups, spans_in
 
 _MOST_REMEMBERED = 64 * 2**20
 """Characters of texts that were fetched."""
-_DESCRIBE_THEM = "describe an application's own by --mapping (in Python mapping=)"
+_DESCRIBE_THEM = "describe your application's spans by --mapping (in Python mapping=)"
 _NAMED = {"query": "question", "response": "answer", "context": "contexts"}
 
 

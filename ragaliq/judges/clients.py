@@ -132,7 +132,7 @@ def http_client(sdk: Any, timeout: float) -> Any:
         )
 
 
-# --- Requests are no lines of a log -----------------------------------------------------------
+# --- Requests stay out of logs ---------------------------------------------------------------
 
 _asking = ContextVar("ragaliq_asks_a_judge", default=False)
 

@@ -189,7 +189,7 @@ class JudgeBench(BaseModel):
         judge: Name of the judge.
         model: Its model, when it has one.
         fingerprint: Of its parameters or prompts.
-        calibration: Id of its calibration; `uncalibrated` where its confidence is no probability.
+        calibration: Id of its calibration; `uncalibrated` without one.
         created: The day it was made (UTC, ISO 8601).
         overall: Figures over all claims.
         groups: Figures of each group, where there are several.
@@ -238,7 +238,7 @@ class JudgeBench(BaseModel):
         except ValidationError as error:
             place = ".".join(str(part) for part in error.errors()[0]["loc"]) or "it"
             raise DatasetError(
-                f"{path} is no bench of a judge ({place} is not as ragaliq writes it); make one "
+                f"{path} is not a bench of a judge ({place} is not as ragaliq writes it); make one "
                 "with `ragaliq judge bench DATA --out bench.json`"
             ) from None
 

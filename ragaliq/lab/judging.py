@@ -141,7 +141,7 @@ async def judge_claims(
 def _judged(claim: LabelledClaim, result: EvaluationResult) -> JudgedClaim:
     failure = None
     if result.score is None:
-        # A judge of the user's own may raise what is no error of a judge.
+        # A user's judge may raise any error.
         failure = result.status if result.status.is_failure else Status.JUDGE_ERROR
     return JudgedClaim(
         id=claim.id,
@@ -225,7 +225,7 @@ class Journal:
         except (ValueError, TypeError, LookupError):
             is_journal = False
         if not is_journal:
-            raise DatasetError(f"{self.path} is no journal of judged claims; name another file")
+            raise DatasetError(f"{self.path} is not a journal of judged claims; name another file")
         changed = [name for name in wanted if found.get(name) != wanted[name]]
         if changed:
             raise DatasetError(
@@ -236,7 +236,7 @@ class Journal:
             try:
                 judged = JudgedClaim.model_validate_json(line)
             except ValidationError:
-                raise DatasetError(f"{self.path}, line {number} is no judged claim") from None
+                raise DatasetError(f"{self.path}, line {number} is not a judged claim") from None
             self.usage += judged.usage
             if judged.failure is None:
                 self.judged[judged.id] = judged

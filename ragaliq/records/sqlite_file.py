@@ -254,7 +254,7 @@ class WriterConnection:
         return connection
 
     def _file_at_path(self) -> tuple[int, int] | None:
-        """Device and inode of the file at the path; SQLite would go on with a deleted one."""
+        """Device and inode of the file at the path; SQLite would keep using a deleted one."""
         try:
             found = self._path.stat()
         except OSError:

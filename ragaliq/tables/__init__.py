@@ -233,7 +233,7 @@ def _case(number: int, cells: Mapping[str, Any], places: Mapping[str, _Place]) -
         for name in places[field].path:
             value = value.get(name) if isinstance(value, Mapping) else None
         if value is UNREADABLE:
-            raise RowError(f"{where}: column {places[field].name!r} holds a value that is no text")
+            raise RowError(f"{where}: column {places[field].name!r} holds a value that is not text")
         if not is_absent(value):
             present[field] = value
     return case_of(Row(where, present, number), {})

@@ -97,7 +97,7 @@ METRICS = (
         names.METRIC_JOBS,
         "counter",
         "{job}",
-        "What workers did with jobs; `retried` besides the final outcome.",
+        "Outcomes of jobs; `retried` in addition to the final one.",
     ),
     Metric(
         names.METRIC_JOB_WAIT,

@@ -86,7 +86,7 @@ def test_explain_says_what_each_span_was_taken_for_and_what_was_found_where(raga
 
 
 def own(span_id, name, parent="", **attributes):
-    """A span of an application's own, which follows no convention."""
+    """A span of the application that follows no convention."""
     made = span(span_id, "", parent, **attributes)
     made["attributes"] = made["attributes"][1:]
     return made | {"name": name}
@@ -173,7 +173,7 @@ NOT_RAG = "1 not_rag (the spans show no search, store or tool, or no model that 
         (
             [span("9", "")],
             "",
-            (3, "OpenLLMetry's do; describe an application's own by --mapping"),
+            (3, "OpenLLMetry's do; describe your application's spans by --mapping"),
         ),
     ],
 )

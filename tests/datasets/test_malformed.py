@@ -96,7 +96,7 @@ MALFORMED = {
     "no-header.csv": (b"1,secret,x\n2,b,y\n", "none of its 3 columns has a known name"),
     "text.parquet": (b"secret", "no Parquet file"),
     "footer.parquet": (b"PAR1" + b"\xff" * 50 + b"\x32\0\0\0PAR1", "deserialize"),
-    "plain.jsonl.gz": (GOOD, "no complete gzip file"),
+    "plain.jsonl.gz": (GOOD, "not a complete gzip file"),
     "table.xlsx": (b"PK\x03\x04", "workbooks are not read; save the table as CSV (UTF-8)"),
     "unknown.txt": (GOOD, "the name does not tell the format"),
     "store.db": (b"SQLite format 3\x00", "`ragaliq cases` makes cases of stored results"),

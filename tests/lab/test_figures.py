@@ -110,7 +110,7 @@ def test_a_bench_is_read_back_as_it_was_and_holds_groups(tmp_path):
     assert JudgeBench.load(tmp_path / "bench.json") == bench
     assert bench_of(rows[::-1], LocalJudge(), data="claims.jsonl") == bench
     (tmp_path / "bench.json").write_text("{}")
-    with pytest.raises(DatasetError, match="no bench of a judge"):
+    with pytest.raises(DatasetError, match="not a bench of a judge"):
         JudgeBench.load(tmp_path / "bench.json")
 
 

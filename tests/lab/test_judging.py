@@ -119,12 +119,12 @@ def test_a_journal_of_something_else_is_refused(tmp_path):
         Journal(path, journal_settings(data, LocalJudge()))
     for text in ("\n", "[]\n", '{"id": 1}\n'):
         path.write_text(text)
-        with pytest.raises(DatasetError, match="no journal of judged claims"):
+        with pytest.raises(DatasetError, match="not a journal of judged claims"):
             Journal(path, {})
     path.write_text("precious text without an end")
-    with pytest.raises(DatasetError, match="no journal of judged claims"):
+    with pytest.raises(DatasetError, match="not a journal of judged claims"):
         Journal(path, {})
     assert path.read_text() == "precious text without an end"
     path.write_text('{"ragaliq_judged_claims": 1}\n{"id": "a"}\n')
-    with pytest.raises(DatasetError, match="line 2 is no judged claim"):
+    with pytest.raises(DatasetError, match="line 2 is not a judged claim"):
         Journal(path, {})

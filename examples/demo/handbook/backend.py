@@ -53,7 +53,7 @@ class InMemoryBackend:
         )
 
     def report(self, private: Iterable[str]) -> RenderableType:
-        """Names, counts and an example; the application's own spans are left out.
+        """Names, counts and an example; without the application's own spans.
 
         Raises:
             DemoError: Nothing was emitted.

@@ -1,4 +1,4 @@
-"""How verdicts look. Never by colour alone: a sign and a word always stand beside it."""
+"""How verdicts look. Never by colour alone: a sign and a word always accompany it."""
 
 from __future__ import annotations
 

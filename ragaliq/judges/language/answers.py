@@ -20,7 +20,7 @@ SkippedKind = Literal[
     "sources", "disclaimer", "confidence", "markup", "question", "courtesy", "refusal", "title",
     "lead_in", "code",
 ]  # fmt: skip
-"""What a part of an answer is that is no claim; the last three a reader may learn from."""
+"""Kinds of skipped parts; the last three may be informative to a reader."""
 
 
 SAYS_NOTHING: frozenset[SkippedKind] = frozenset(

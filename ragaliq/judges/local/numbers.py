@@ -155,7 +155,7 @@ def _spelled_out(tokens: list[str], at: int) -> tuple[Number, int]:
     return Number(_canonical(total + current), certain=certain), position
 
 
-# Bounds and estimates: "up to 14 days" is no other amount than "at most 14 days".
+# Bounds and estimates: "up to 14 days" is the same amount as "at most 14 days".
 
 _MOST = (
     "up to, at most, at the most, less than, fewer than, lower than, earlier than, under, below, "

@@ -200,7 +200,7 @@ def _read_config(folder: Path) -> Mapping[str, Any]:
     except (OSError, ValueError):
         stored = None
     if not isinstance(stored, dict):
-        raise ConfigurationError(f"config.json of {folder.name} is no JSON object")
+        raise ConfigurationError(f"config.json of {folder.name} is not a JSON object")
     return stored
 
 

@@ -79,7 +79,7 @@ def labels_from_config(id2label: Mapping[Any, object], *, model: str) -> Labels:
     """Read the names a model gives its outputs, `id2label` of a Hugging Face configuration.
 
     Raises:
-        ConfigurationError: A name says nothing, such as `LABEL_0`, or the names are no such set.
+        ConfigurationError: A name says nothing, such as `LABEL_0`, or the set of names is unknown.
     """
     names = {int(number): str(name) for number, name in id2label.items()}
     if not names:
@@ -102,7 +102,7 @@ def labels_from_user(labels: Sequence[str], *, outputs: int | None, model: str) 
     """Check the meanings a user gives; `outputs` is None where their number is not known yet.
 
     Raises:
-        ConfigurationError: They are no verdicts, none is SUPPORTED, or their number is wrong.
+        ConfigurationError: They are not verdicts, none is SUPPORTED, or their number is wrong.
     """
     if isinstance(labels, str):
         raise ConfigurationError(f"EntailmentJudge: labels must be a sequence; {_ADVICE}")
@@ -130,7 +130,7 @@ def _checked(labels: Sequence[Verdict], model: str) -> Labels:
 def _chances(logits: Sequence[float], labels: Labels, model: str) -> Support:
     """A pair's outputs as chances: softmax, or sigmoid of a single one."""
     if not all(math.isfinite(value) for value in logits):
-        raise JudgeResponseError(f"{model} gave an output that is no number")
+        raise JudgeResponseError(f"{model} gave an output that is not a number")
     if len(labels) == 1:
         return Support(1.0 / (1.0 + math.exp(-max(-50.0, min(50.0, logits[0])))))
     top = max(logits)

@@ -126,7 +126,7 @@ PRESETS: Mapping[str, Preset] = {preset.name: preset for preset in _ALL}
 # wrong scores, so it is refused.
 _MARKS = ("factcg", "minicheck-roberta", "minicheck-deberta")
 
-# Published models that are no classifiers of two texts: each would need a reader of its own.
+# Published models that are not classifiers of two texts: each would need its own reader.
 _OTHERS = {
     "reads the first word of a T5": ("minicheck-flan", "flan-t5"),
     "reads the first token of an encoder": ("hhem", "hallucination_evaluation_model"),

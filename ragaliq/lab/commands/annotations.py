@@ -72,7 +72,9 @@ def label_from_backend(address: str, out: Path, name: str, *, at_random: bool) -
     if not at_random:
         errors.print("for `ragaliq quality` too, where they were picked at random: --at-random")
     if unclear:
-        errors.print(f"{unclear:,} more have annotations that are no score in [0, 1], or disagree")
+        errors.print(
+            f"{unclear:,} more have annotations that are not a score in [0, 1], or disagree"
+        )
     return ExitCode.OK
 
 
