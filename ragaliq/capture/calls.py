@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from functools import cache
 from math import inf
@@ -60,7 +60,12 @@ def without_citations(text: str) -> str:
     return _CITED.sub(" ", text)
 
 
-def calls_behind(calls: Sequence[Call], answer: str, queries: Collection[str]) -> list[Call]:
+def calls_behind(
+    calls: Sequence[Call],
+    answer: str,
+    queries: Collection[str],
+    words: Callable[[str], str],
+) -> list[Call]:
     """The calls that led to an answer: those that gave it, then those that they rest on.
 
     Args:
@@ -68,28 +73,28 @@ def calls_behind(calls: Sequence[Call], answer: str, queries: Collection[str]) -
         answer: The answer.
         queries: What retrievers were asked, normalized: a model's query that also stands in a
             prompt tells nothing of what that model was shown.
+        words: Normalizes a text, and remembers it.
     """
     answering = answering_calls(calls, answer)
     replies: dict[str, list[Call]] = defaultdict(list)
     for call in calls:
-        if call.reply and not call.is_aside and (reply := normalize(call.reply)) not in queries:
+        if call.reply and not call.is_aside and (reply := words(call.reply)) not in queries:
             replies[reply].append(call)
         for text in () if call.is_aside else call.also:  # a structured reply
-            if is_telling(said := normalize(text)) and said not in queries:
+            if is_telling(said := words(text)) and said not in queries:
                 replies[said].append(call)
     index = PhraseIndex(reply for reply in replies if is_telling(reply))
-    inside = cache(index.inside)  # agents are shown a text again with each call
-    words = cache(normalize)
-    short = [reply for reply in replies if not is_telling(reply) and not reply.isdigit()]
+    short = PhraseIndex(reply for reply in replies if not is_telling(reply) and not reply.isdigit())
+    inside = cache(index.inside)
 
     @cache
     def alone(original: str) -> list[str]:
-        here = [reply for reply in short if f" {reply} " in f" {words(original)} "]
+        here = short.find(words(original))
         text = MarkedText(original) if here else None
         return [
             reply
-            for reply in here
-            if text is not None and any(map(text.stands_alone, text.places(reply)))
+            for reply, places in here.items()
+            if text is not None and any(text.stands_alone(text.place(at, reply)) for at in places)
         ]
 
     behind, todo, known = list[Call](), list(answering), set[int]()

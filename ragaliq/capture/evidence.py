@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -116,7 +116,8 @@ def context_in_prompts(
         None where that is not known: no call gave the answer, or its prompt is not to be seen.
     """
     asked = frozenset(map(normalize, queries))
-    behind = calls_behind(calls, answer, asked)
+    normalized = cache(normalize)  # agents are shown a text again with each call
+    behind = calls_behind(calls, answer, asked, normalized)
     if not any(message.text.strip() for call in behind for message in call.messages):
         return None
     before = messages_before(behind[0].messages, question, is_prompt=True)
@@ -125,6 +126,7 @@ def context_in_prompts(
     search = _Search(
         calls,
         candidates,
+        normalized,
         question=question,
         queries=asked,
         conversation=[
@@ -169,12 +171,13 @@ class _Search:
         self,
         calls: Sequence[Call],
         candidates: Sequence[Candidate],
+        normalized: Callable[[str], str],
         *,
         question: str,
         queries: frozenset[str],
         conversation: Sequence[tuple[str, str]],
     ) -> None:
-        self._normalize = cache(normalize)
+        self._normalize = normalized
         self._question = self._normalize(question)
         past = [(role, self._normalize(text)) for role, text in conversation]
         # When each text was first shown to a model: what models said before may be in it.
@@ -185,8 +188,9 @@ class _Search:
                     self._first_shown.setdefault(text, call.began)
         self._models = ModelWords(
             calls,
-            [(role, words) for role, words in past if words and words != self._question],
+            [(role, said) for role, said in past if said and said != self._question],
             queries,
+            normalized,
         )
         self._models.learn(
             [
@@ -287,8 +291,8 @@ class _Search:
     def _mark(self, shown: _Shown, at: int) -> None:
         """Find out whose the words of a text are."""
         text = shown.text
-        for words in self._known.inside(text.words):
-            for place in text.places(words) if words in self._documents else ():
+        for words, letters in self._known.find(text.words).items():
+            for place in (text.place(at, words) for at in letters if words in self._documents):
                 # Neighbours share what overlaps.
                 if Owner.NOBODY in text.owners[place]:
                     text.mark(place, Owner.DOCUMENT)

@@ -8,7 +8,7 @@ been shown before: what a model copies from a document stays the document's.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ragaliq.capture.calls import Call
@@ -42,6 +42,7 @@ class ModelWords:
         calls: The run's calls of models, in the order of their beginnings.
         past: What was said before the question, normalized, each with its role.
         queries: What retrievers were asked, normalized.
+        normalized: Normalizes a text, and remembers it.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class ModelWords:
         calls: Sequence[Call],
         past: Iterable[tuple[str, str]],
         queries: frozenset[str],
+        normalized: Callable[[str], str],
     ) -> None:
         self._past = {words: role for role, words in past}
         self._replies: dict[str, list[_Said]] = {}
@@ -56,11 +58,11 @@ class ModelWords:
         for call in calls:
             if call.is_aside or call.reply is None or call.ended > last:
                 continue  # said to nobody's prompt
-            tool = normalize(call.for_tool)
-            reply = normalize(call.reply)
+            tool = normalized(call.for_tool)
+            reply = normalized(call.reply)
             self._note(reply, _Said(call.ended, tool, is_query=reply in queries))
             for text in call.also:
-                self._note(normalize(text), _Said(call.ended, is_query=True))
+                self._note(normalized(text), _Said(call.ended, is_query=True))
         for reply, (said, *_) in list(self._replies.items()):
             for words in queries - self._replies.keys():
                 if f" {words} " in f" {reply} ":  # one of several that the model listed
@@ -71,9 +73,9 @@ class ModelWords:
             if is_telling(words) and (words in self._past or not _is_long(words))
         )
         # Of a word or two: they stand alone where they are passed on. Numbers are grades.
-        self._short = [
+        self._short = PhraseIndex(
             words for words in self._replies if not is_telling(words) and not words.isdigit()
-        ]
+        )
         self._arguments = PhraseIndex(
             words
             for words, each in self._replies.items()
@@ -146,7 +148,7 @@ class ModelWords:
         )
         marked += [words for words in (*whole, *said) if _take(text, words)]
         # Of a word or two; and what a tool was given, which it may say again as a note read back.
-        alone = [words for words in self._short if self._is_reply(words, at)]
+        alone = [w for w in self._short.inside(text.words) if self._is_reply(w, at)]
         if is_found:
             alone += [w for w in self._arguments.inside(text.words) if self.wrote(w, at)]
         marked += [words for words in alone if _take(text, words, alone=True)]

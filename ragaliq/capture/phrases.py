@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
-from itertools import accumulate, islice, pairwise
+from itertools import accumulate, pairwise
 
 # Thai, Lao, Burmese, Khmer, kana, Han; the last two ranges are Han's compatibility forms.
 _UNSPACED = (
@@ -38,6 +38,7 @@ _LABEL = re.compile(
     re.MULTILINE,
 )
 _RUN = 4  # words by which a text is filed in an index
+_NEAR = 80  # letters around words that are looked at
 _FEW = 16  # texts that are faster compared one by one
 
 
@@ -100,7 +101,7 @@ class MarkedText:
         owners: The `Owner` of each word.
     """
 
-    __slots__ = ("_padded", "_starts", "owners", "text", "words")
+    __slots__ = ("_padded", "_spans", "_starts", "owners", "text", "words")
 
     def __init__(self, text: str) -> None:
         self.text = readable(text)
@@ -108,24 +109,32 @@ class MarkedText:
         self._padded = f" {self.words} "
         split = self.words.split()
         self._starts = list(accumulate((len(word) + 1 for word in split), initial=0))
+        self._spans: list[tuple[int, int]] | None = None
         self.owners = bytearray(len(split))
 
     def places(self, words: str) -> Iterator[slice]:
         """Where normalized words occur, as slices of `owners`."""
-        sought, count = f" {words} ", words.count(" ") + 1
-        at = self._padded.find(sought)
-        while at >= 0:
-            first = bisect_left(self._starts, at)
-            yield slice(first, first + count)
-            at = self._padded.find(sought, at + 1)
+        return (self.place(at, words) for at in _places(self._padded, words))
+
+    def place(self, at: int, words: str) -> slice:
+        """The place of words that begin at a letter of `words`."""
+        first = bisect_left(self._starts, at)
+        return slice(first, first + words.count(" ") + 1)
+
+    def _letters(self) -> list[tuple[int, int]]:
+        """First and last letter of each word in the text."""
+        if self._spans is None:
+            source = _blanked(self.text)
+            word = _WORD if source.isascii() else _WORD_OR_SIGN
+            self._spans = [match.span() for match in word.finditer(source)]
+        return self._spans
 
     def stands_alone(self, place: slice) -> bool:
         """Whether words are all of a line, of a value after a label, or of a quoted text."""
-        source = _blanked(self.text)
-        found = (_WORD if source.isascii() else _WORD_OR_SIGN).finditer(source)
-        spans = [match.span() for match in islice(found, place.start, place.stop)]
-        before = self.text[: spans[0][0]].rstrip(" \t*")[-1:]
-        after = self.text[self._closed(spans[-1][1]) :].lstrip(" \t*")[:1]
+        spans = self._letters()[place]
+        first, last = spans[0][0], self._closed(spans[-1][1])
+        before = self.text[max(0, first - _NEAR) : first].rstrip(" \t*")[-1:]
+        after = self.text[last : last + _NEAR].lstrip(" \t*")[:1]
         return before in _OPENS and after in _ENDS
 
     def is_free(self, place: slice) -> bool:
@@ -153,9 +162,7 @@ class MarkedText:
     def _runs(self, owners: frozenset[Owner]) -> Iterator[tuple[int, int]]:
         """Places of uninterrupted words of these owners, in characters, with what closes them."""
         start = end = -1
-        source = _blanked(self.text)
-        found = (_WORD if source.isascii() else _WORD_OR_SIGN).finditer(source)
-        for (first, last), owner in zip((m.span() for m in found), self.owners, strict=True):
+        for (first, last), owner in zip(self._letters(), self.owners, strict=True):
             if owner not in owners:
                 if start >= 0:
                     yield start, self._closed(end)
@@ -172,7 +179,7 @@ class MarkedText:
 
 
 class PhraseIndex:
-    """Index of word sequences: finds which known texts occur inside a given text.
+    """Index of word sequences: finds which known texts occur inside a given text, and where.
 
     Each is filed under the run of up to four words in it that the fewest have.
 
@@ -185,26 +192,50 @@ class PhraseIndex:
         self._few = list(distinct) if len(distinct) <= _FEW else None
         if self._few is not None:
             return
-        runs = {text: set(_word_runs(text.split())) for text in distinct}
-        counts = Counter(run for held in runs.values() for run in held)
-        self._filed: defaultdict[str, list[str]] = defaultdict(list)
+        runs = {text: _word_runs(text.split()) for text in distinct}
+        counts = Counter(run for held in runs.values() for run in set(held))
+        # With the distance of the run from the beginning of its text.
+        self._filed: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
         for text, held in runs.items():
-            self._filed[min(held, key=lambda run: (counts[run], run))].append(text)
+            rarest = min(held, key=lambda run: (counts[run], run))
+            self._filed[rarest].append((text, f" {text} ".find(f" {rarest} ")))
+        self._sizes = {run.count(" ") + 1 for run in self._filed}
+
+    def find(self, words: str) -> dict[str, list[int]]:
+        """The known texts that occur in a normalized text, the longest first.
+
+        Each with the places where it begins, in letters.
+        """
+        padded = f" {words} "
+        found: defaultdict[str, list[int]] = defaultdict(list)
+        for known in self._few or ():
+            found[known] = list(_places(padded, known))
+        if self._few is None:
+            split, at = words.split(), 0
+            for number, word in enumerate(split):
+                for size in self._sizes:
+                    run = " ".join(split[number : number + size])
+                    for known, distance in self._filed.get(run, ()):
+                        if at >= distance and padded.startswith(f" {known} ", at - distance):
+                            found[known].append(at - distance)
+                at += len(word) + 1
+        longest_first = sorted(found, key=lambda known: (-len(known), known))
+        return {known: sorted(set(found[known])) for known in longest_first if found[known]}
 
     def inside(self, words: str) -> list[str]:
         """The known texts that occur in a normalized text, the longest first."""
-        padded = f" {words} "
-        if self._few is not None:
-            found = [known for known in self._few if f" {known} " in padded]
-        else:
-            split = words.split()
-            runs = {run for size in range(1, _RUN + 1) for run in _word_runs(split, size)}
-            filed = (known for run in runs if run in self._filed for known in self._filed[run])
-            found = [known for known in filed if f" {known} " in padded]
-        return sorted(found, key=lambda known: (-len(known), known))
+        return [*self.find(words)]
 
 
-def _word_runs(split: Sequence[str], size: int = _RUN) -> Iterator[str]:
+def _places(padded: str, words: str) -> Iterator[int]:
+    """Where words begin in a text, both with a space at either end of them."""
+    at = padded.find(f" {words} ")
+    while at >= 0:
+        yield at
+        at = padded.find(f" {words} ", at + 1)
+
+
+def _word_runs(split: Sequence[str], size: int = _RUN) -> list[str]:
     """The runs of so many words in a text; the text itself where it has fewer."""
     size = min(size, len(split))
-    return (" ".join(split[at : at + size]) for at in range(len(split) - size + 1))
+    return [" ".join(split[at : at + size]) for at in range(len(split) - size + 1)]
