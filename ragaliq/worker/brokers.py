@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 from logging import DEBUG, LogRecord, getLogger
+from traceback import clear_frames
 from typing import Any, ClassVar
 from uuid import uuid4
 
@@ -98,6 +99,7 @@ class Broker(ABC):
                 await self.connect()
         except Exception as error:  # noqa: BLE001 - client libraries have errors of every class
             await self.native.stop()
+            free_frames(error)
             raise unavailable(error) from None
 
     @abstractmethod
@@ -221,7 +223,13 @@ class _Rabbit(Broker):
         self.native.subscriber(self._queue(self.queue))(fresh)
 
     async def connect(self) -> None:
-        await self.native.connect()
+        # Where this is cancelled, aio-pika would try again for ever. It gives up by itself.
+        connecting = asyncio.ensure_future(self.native.connect())
+        try:
+            await asyncio.shield(connecting)
+        except asyncio.CancelledError:
+            connecting.add_done_callback(_close)
+            raise
         # faststream consumes a queue on the channel that declared it first. Queues with subscribers
         # are declared by them: declared here, they would all use the default channel with its
         # prefetch count, and redelivered jobs would be evaluated several at once.
@@ -269,6 +277,19 @@ class _Rabbit(Broker):
             ) from None
         # Those that are not acknowledged return to the queue with the end of the connection.
         return [(each.body, each.ack) for each in taken]
+
+
+def _close(connecting: asyncio.Future[Any]) -> None:
+    if connecting.cancelled():
+        return
+    if (error := connecting.exception()) is not None:
+        free_frames(error)
+    else:
+        _CLOSING.add(closing := asyncio.ensure_future(connecting.result().close()))
+        closing.add_done_callback(_CLOSING.discard)
+
+
+_CLOSING: set[asyncio.Future[None]] = set()
 
 
 class _Nats(Broker):
@@ -421,6 +442,17 @@ def broker_at(given: str | None, **options: Any) -> Broker:
         raise ConfigurationError(
             f"the broker: the address cannot be used ({type(error).__name__})"
         ) from None
+
+
+def free_frames(error: BaseException | None) -> None:
+    """Free what the frames of a failed attempt hold, on the loop where it was made.
+
+    aio-pika's connections close themselves there as they are freed. The garbage collector would
+    free them in any thread, where that fails with a warning.
+    """
+    while error is not None:
+        clear_frames(error.__traceback__)
+        error = error.__context__
 
 
 def unavailable(error: Exception) -> BrokerUnavailableError:

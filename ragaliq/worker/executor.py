@@ -9,7 +9,7 @@ from functools import partial
 
 from ragaliq.core.checks import require_positive
 from ragaliq.errors import ConfigurationError
-from ragaliq.worker.brokers import Broker, broker_at
+from ragaliq.worker.brokers import Broker, broker_at, free_frames
 
 
 class JobExecutor(ABC):
@@ -85,8 +85,9 @@ class BrokerExecutor(JobExecutor):
                     self._broker = self._broker_at()
                     await self._broker.connect()
                 await self._broker.publish(message, self._broker.queue)
-        except BaseException:
+        except BaseException as error:
             await self.aclose()
+            free_frames(error)
             raise
 
     async def aclose(self) -> None:

@@ -50,6 +50,7 @@ def score(sdk, case=CASE, **options):
     run = monitor.begin("run-7", pipeline="shop")
     assert run.submit(case, target=TARGET, session_id="talk-3")
     assert monitor.close(60.0)
+    assert monitor.stats().outcomes == {"evaluated": 1}
     sdk.close()
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 
+import aio_pika
 import pytest
 
 from ragaliq import (
@@ -212,3 +214,30 @@ async def test_a_worker_that_exports_is_not_warned_that_results_go_nowhere(
     with pytest.raises(BrokerUnavailableError):
         await worker.run_worker(WorkerSettings(judge="local"), broker, grace=0.0)
     assert "nowhere" not in caplog.text
+
+
+@pytest.mark.parametrize("answer", ["nothing", "a closed connection"])
+async def test_attempts_at_a_broker_that_answers_nothing_leave_no_connection_behind(answer):
+    accepted = []
+
+    async def accept(reader, writer):
+        accepted.append(writer)
+        if answer != "nothing":
+            writer.close()
+
+    gc.collect()
+    gc.disable()  # it would free a connection in whatever thread it runs
+    try:
+        async with await asyncio.start_server(accept, "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            executor = BrokerExecutor(f"amqp://guest:guest@127.0.0.1:{port}/", timeout=0.3)
+            for _ in range(3):
+                with pytest.raises((TimeoutError, aio_pika.exceptions.AMQPConnectionError)):
+                    await executor.publish("job", b"{}")
+            await asyncio.sleep(1.5)  # aio-pika tries again after one second
+            assert len(accepted) == 3
+            assert not any(isinstance(each, aio_pika.RobustConnection) for each in gc.get_objects())
+            for writer in accepted:
+                writer.close()
+    finally:
+        gc.enable()
