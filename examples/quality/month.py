@@ -25,7 +25,7 @@ from ragaliq import (
     SQLiteStore,
 )
 from ragaliq.lab.labelling import LabelFile, drawn_claims
-from ragaliq.lab.labels import AnchorFile, beside, draw_answers
+from ragaliq.lab.labels import AnchorFile, companion_file, draw_answers
 
 MONDAY, DAY = 1_791_158_400.0, 86_400.0  # 5 October 2026, UTC
 ANSWERS_A_DAY, LABELLED_A_WEEK, JUDGED_BY_BOTH = 400, 40, 120
@@ -113,7 +113,10 @@ def week_of_traffic(start: float, random: Random) -> list[EvaluationRecord]:
 
 def label(store: Path, monday: float) -> None:
     """A Monday: 40 answers are drawn from the week before, and a reviewer reads their contexts."""
-    labels, anchors = LabelFile(beside(store, "labels")), AnchorFile(beside(store, "anchors"))
+    labels, anchors = (
+        LabelFile(companion_file(store, "labels")),
+        AnchorFile(companion_file(store, "anchors")),
+    )
     drawing = draw_answers(store, LABELLED_A_WEEK, since=monday - 7 * DAY)
     for claim in drawn_claims(drawing):
         labels.append(claim, "SUPPORTED" if claim.claim in claim.context else "CONTRADICTED")
@@ -123,7 +126,7 @@ def label(store: Path, monday: float) -> None:
 
 def judge_again(store: Path) -> None:
     """What `ragaliq quality --rejudge 120` does: the new judge scores answers of before, too."""
-    anchors = AnchorFile(beside(store, "anchors"))
+    anchors = AnchorFile(companion_file(store, "anchors"))
     for drawn in draw_answers(store, JUDGED_BY_BOTH, until=NEW_JUDGE).answers:
         case = drawn.record.case or RAGTestCase(query="", response="")
         result = judged("strict", drawn.record.run.run_id, case)

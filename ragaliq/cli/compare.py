@@ -85,7 +85,7 @@ class _Results:
         self.cases = sorted(cases.values(), key=lambda case: (len(case.id), case.id))
 
 
-class _Pair(NamedTuple):
+class _CasePair(NamedTuple):
     first: _Case
     second: _Case
     by: str
@@ -109,7 +109,7 @@ class _Pair(NamedTuple):
 class _Scored(NamedTuple):
     """A pair with a score in both files; `gain` is below 0 if the second is worse."""
 
-    pair: _Pair
+    pair: _CasePair
     before: float
     after: float
     gain: float
@@ -268,7 +268,7 @@ def _show(
     metrics: Sequence[_Metric],
     before: _Results,
     after: _Results,
-    pairs: Sequence[_Pair],
+    pairs: Sequence[_CasePair],
     *,
     show: int,
 ) -> None:
@@ -331,21 +331,21 @@ def _require_one_epoch(before: _Results, after: _Results) -> None:
             )
 
 
-def _paired(before: _Results, after: _Results) -> list[_Pair]:
+def _paired(before: _Results, after: _Results) -> list[_CasePair]:
     """Pair the cases of two files.
 
     Rows without ids are named by their line, which means nothing in another file: such cases are
     paired by question and context. If the contexts differ, as with another retriever, the question
     alone decides, if each file asks it once.
     """
-    pairs: list[_Pair] = []
+    pairs: list[_CasePair] = []
     left, right = before.cases, after.cases
     for by, key, repeated in _WAYS:
         ours, theirs = _by(key, left), _by(key, right)
         for value in ours.keys() & theirs.keys():
             one, two = ours[value], theirs[value]
             if repeated or len(one) == len(two) == 1:
-                pairs += [_Pair(*both, by) for both in zip(one, two, strict=False)]
+                pairs += [_CasePair(*both, by) for both in zip(one, two, strict=False)]
         paired = {pair.first.id for pair in pairs}, {pair.second.id for pair in pairs}
         left = [case for case in left if case.id not in paired[0]]
         right = [case for case in right if case.id not in paired[1]]
@@ -382,7 +382,7 @@ def _by(key: Callable[[_Case], str | None], cases: Iterable[_Case]) -> dict[str,
     return found
 
 
-def _metric(name: str, low_is_good: bool, pairs: Iterable[_Pair]) -> _Metric:  # noqa: FBT001
+def _metric(name: str, low_is_good: bool, pairs: Iterable[_CasePair]) -> _Metric:  # noqa: FBT001
     scored = []
     for pair in pairs:
         before, after = pair.first.score(name), pair.second.score(name)
@@ -392,7 +392,7 @@ def _metric(name: str, low_is_good: bool, pairs: Iterable[_Pair]) -> _Metric:  #
     return _Metric(name, low_is_good, scored)
 
 
-def _pairs_line(before: _Results, after: _Results, pairs: list[_Pair]) -> str:
+def _pairs_line(before: _Results, after: _Results, pairs: list[_CasePair]) -> str:
     ways = ", ".join(f"{n:,} by {by}" for by, n in Counter(pair.by for pair in pairs).items())
     alone = len(before.cases) - len(pairs), len(after.cases) - len(pairs)
     line = f"{number_of(len(pairs), 'case')} paired ({ways})"

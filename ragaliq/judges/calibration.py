@@ -287,7 +287,7 @@ class Calibration(BaseModel):
         """
         return never_certain(self.curve(raw), self.labels)
 
-    def threshold_for(self, precision: float, *, evaluator: Side = "faithfulness") -> float:
+    def threshold_for(self, precision: float, *, metric: Side = "faithfulness") -> float:
         """Probability threshold for a wanted precision.
 
         It is reached if the lower end of Wilson's one-sided 95 % interval over the labelled claims
@@ -295,7 +295,7 @@ class Calibration(BaseModel):
 
         Args:
             precision: Wanted share of right decisions among those taken, between 0 and 1.
-            evaluator: `faithfulness`: claims with at least this probability are supported;
+            metric: `faithfulness`: claims with at least this probability are supported;
                 `hallucination`: claims with less than it are not supported.
 
         Raises:
@@ -303,19 +303,19 @@ class Calibration(BaseModel):
         """
         if not 0.0 < precision < 1.0:
             raise ConfigurationError(f"precision must be between 0 and 1, got {precision}")
-        if evaluator not in ("faithfulness", "hallucination"):
+        if metric not in ("faithfulness", "hallucination"):
             raise ConfigurationError(
-                f"no thresholds for {evaluator!r}; there are for faithfulness and hallucination"
+                f"no thresholds for {metric!r}; there are for faithfulness and hallucination"
             )
         bounds = []  # what most claims are decided by first
         for point in self.points:
             passed, right = point.claims, point.supported
-            if evaluator == "hallucination":
+            if metric == "hallucination":
                 passed = self.labels - passed
                 right = passed - (self.supported - right)
             if passed:
                 bounds.append((point.at, wilson(right / passed, n=passed, confidence=_SURE)[0]))
-        if evaluator == "hallucination":
+        if metric == "hallucination":
             bounds.reverse()
         for at, bound in bounds:
             if bound >= precision:
@@ -323,7 +323,7 @@ class Calibration(BaseModel):
         best = max((bound for _, bound in bounds), default=0.0)
         raise ConfigurationError(
             f"these {self.labels} labels do not show a precision of {precision:g} at any threshold "
-            f"({evaluator}); the best they show is {best:.2f}. Ask for less, or label more claims"
+            f"({metric}); the best they show is {best:.2f}. Ask for less, or label more claims"
         )
 
     def save(self, path: str | Path) -> None:

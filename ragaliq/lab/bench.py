@@ -34,7 +34,7 @@ from ragaliq.lab.judging import JudgedClaim
 from ragaliq.lab.resampling import percentile_interval, resampled_estimate
 from ragaliq.statistics import Estimate, paired_difference
 
-Rows = Sequence[JudgedClaim]
+JudgedClaims = Sequence[JudgedClaim]
 
 _CURVE_POINTS = 50
 
@@ -83,7 +83,7 @@ class JudgeFigures(BaseModel):
     usage: JudgeUsage
 
 
-def judge_figures(judged: Rows, *, seed: int = 0) -> JudgeFigures:
+def judge_figures(judged: JudgedClaims, *, seed: int = 0) -> JudgeFigures:
     """Compute all figures.
 
     Intervals are percentile bootstraps over contexts: whole contexts are drawn, since claims over
@@ -99,7 +99,7 @@ def judge_figures(judged: Rows, *, seed: int = 0) -> JudgeFigures:
 
     supported = sum(row.is_supported for row in rows)
 
-    def estimate(statistic: Callable[[Rows], float | None]) -> Estimate | None:
+    def estimate(statistic: Callable[[JudgedClaims], float | None]) -> Estimate | None:
         return resampled_estimate(
             rows,
             statistic,
@@ -111,7 +111,7 @@ def judge_figures(judged: Rows, *, seed: int = 0) -> JudgeFigures:
     def of_classes(
         figure: Callable[[Sequence[str], Sequence[str]], float | None],
     ) -> Estimate | None:
-        def defined(some: Rows) -> float | None:
+        def defined(some: JudgedClaims) -> float | None:
             return figure(*_classes(some, three_way=three_way)) if _has_both(some) else None
 
         return estimate(defined)
@@ -136,15 +136,15 @@ def judge_figures(judged: Rows, *, seed: int = 0) -> JudgeFigures:
     )
 
 
-def _support(rows: Rows) -> list[float]:
+def _support(rows: JudgedClaims) -> list[float]:
     return [row.support for row in rows if row.support is not None]
 
 
-def _labels(rows: Rows) -> list[float]:
+def _labels(rows: JudgedClaims) -> list[float]:
     return [float(row.is_supported) for row in rows]
 
 
-def _classes(rows: Rows, *, three_way: bool) -> tuple[list[str], list[str]]:
+def _classes(rows: JudgedClaims, *, three_way: bool) -> tuple[list[str], list[str]]:
     if three_way:
         return [str(row.label) for row in rows], [str(row.verdict) for row in rows]
     names = {True: "SUPPORTED", False: "NOT_SUPPORTED"}
@@ -154,21 +154,21 @@ def _classes(rows: Rows, *, three_way: bool) -> tuple[list[str], list[str]]:
     )
 
 
-def _has_both(rows: Rows) -> bool:
+def _has_both(rows: JudgedClaims) -> bool:
     return len({row.is_supported for row in rows}) == 2
 
 
-def ranking(rows: Rows) -> float | None:
+def ranking(rows: JudgedClaims) -> float | None:
     """The AUROC of the judge's support; None with one kind of label."""
     return auroc(_support(rows), _labels(rows)) if _has_both(rows) else None
 
 
-def accuracy_of(rows: Rows) -> float | None:
+def accuracy_of(rows: JudgedClaims) -> float | None:
     """Mean share met of supported and of unsupported claims; None with one kind of label."""
     return balanced_accuracy(*_classes(rows, three_way=False)) if _has_both(rows) else None
 
 
-def _curve(rows: Rows) -> tuple[RiskPoint, ...]:
+def _curve(rows: JudgedClaims) -> tuple[RiskPoint, ...]:
     sure = [max(support, 1.0 - support) for support in _support(rows)]
     points = risk_coverage(sure, [row.is_right for row in rows])
     step = max(1, -(-len(points) // _CURVE_POINTS))
@@ -274,7 +274,7 @@ def bench_of(
 
 # Two judges on the same claims.
 
-Pair = tuple[JudgedClaim, JudgedClaim]
+JudgedPair = tuple[JudgedClaim, JudgedClaim]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -337,9 +337,9 @@ def compare_benches(first: JudgeBench, second: JudgeBench, *, seed: int = 0) -> 
 
 
 def _difference(
-    pairs: Sequence[Pair], figure: Callable[[Rows], float | None], seed: int
+    pairs: Sequence[JudgedPair], figure: Callable[[JudgedClaims], float | None], seed: int
 ) -> Estimate | None:
-    def difference(some: Sequence[Pair]) -> float | None:
+    def difference(some: Sequence[JudgedPair]) -> float | None:
         first, second = figure([a for a, _ in some]), figure([b for _, b in some])
         return None if first is None or second is None else second - first
 

@@ -231,7 +231,7 @@ def _place(run_id: str, size: float) -> float:
 # Labels as they are read back.
 
 
-class _Row(BaseModel):
+class _LabelRow(BaseModel):
     model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
 
     label: Verdict | Literal[0, 1]
@@ -311,9 +311,9 @@ def read_labels(path: str | Path) -> Labels:
     Raises:
         DatasetError: The file is missing or a line is not a label.
     """
-    rows: dict[str, dict[int, _Row]] = {}
+    rows: dict[str, dict[int, _LabelRow]] = {}
     undrawn = unfinished = 0
-    for row in _rows_of(path, _Row):
+    for row in _rows_of(path, _LabelRow):
         if row.draw is None:
             undrawn += 1
         else:
@@ -413,7 +413,7 @@ class AnchorFile:
         return any(key[0] == run_id and key[2] == fingerprint for key in self._known)
 
 
-def beside(source: Location, kind: str) -> Path:
+def companion_file(source: Location, kind: str) -> Path:
     """Path of a file that belongs to a store, or to its labels: `live.labels.jsonl`."""
     path = parse_location(source)
     name = path.name.removesuffix(".labels.jsonl").removesuffix(".db")

@@ -15,7 +15,7 @@ from ragaliq.lab.labels import (
     AnchorFile,
     LabelledAnswer,
     Labels,
-    beside,
+    companion_file,
     read_labels,
 )
 from ragaliq.lab.prediction_powered import PredictionPowered, prediction_powered_mean
@@ -194,11 +194,13 @@ def stored_quality(
     pipeline: str | None = None,
 ) -> list[QualitySeries]:
     """The figures of a store that has labels next to it; none without labels."""
-    file = beside(store, "labels")
+    file = companion_file(store, "labels")
     if not file.exists():
         return []
     scores = read_scores(store, since=since, until=until, pipeline=pipeline)
-    return quality_of(scores, read_labels(file), AnchorFile(beside(store, "anchors")).anchors)
+    return quality_of(
+        scores, read_labels(file), AnchorFile(companion_file(store, "anchors")).anchors
+    )
 
 
 def _series(
@@ -278,7 +280,7 @@ def _mean(scores: Iterable[StoredScore]) -> Estimate:
 
 # One judge after the other.
 
-_Pair = tuple[float, float, float]
+_ScorePair = tuple[float, float, float]
 """What two judges make of one answer: the score of each, and the weight of the answer."""
 
 
@@ -328,7 +330,7 @@ def _between(scores: Mapping[str, StoredScore], since: float, until: float) -> l
 
 def _paired(
     old: Mapping[str, StoredScore], new: Mapping[str, StoredScore], anchors: Sequence[Anchor]
-) -> list[_Pair]:
+) -> list[_ScorePair]:
     """Answers that both judges scored: in traffic, or as anchors, whichever are more."""
     both = [
         (old[run_id].score, score.score, score.weight)
@@ -346,7 +348,7 @@ def _paired(
     return max(both, anchored, key=len)
 
 
-def _by_judge(pairs: Sequence[_Pair]) -> Estimate | None:
+def _by_judge(pairs: Sequence[_ScorePair]) -> Estimate | None:
     if len(pairs) < _FEWEST_PAIRS:
         return None
     least = min(weight for _, _, weight in pairs)

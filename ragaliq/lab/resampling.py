@@ -8,15 +8,15 @@ from typing import TypeVar
 from ragaliq.errors import DatasetError
 from ragaliq.statistics import Estimate, wilson
 
-Row = TypeVar("Row")
+Item = TypeVar("Item")
 
 RESAMPLES = 400
 _FEWEST = 10
 
 
 def percentile_interval(
-    rows: Sequence[Row],
-    statistic: Callable[[Sequence[Row]], float | None],
+    rows: Sequence[Item],
+    statistic: Callable[[Sequence[Item]], float | None],
     *,
     clusters: Sequence[Hashable] | None = None,
     resamples: int | None = None,
@@ -38,7 +38,7 @@ def percentile_interval(
     """
     import numpy
 
-    units: dict[Hashable, list[Row]] = {}
+    units: dict[Hashable, list[Item]] = {}
     for row, cluster in zip(rows, range(len(rows)) if clusters is None else clusters, strict=True):
         units.setdefault(cluster, []).append(row)
     drawable = list(units.values())
@@ -61,8 +61,8 @@ def percentile_interval(
 
 
 def resampled_estimate(
-    rows: Sequence[Row],
-    statistic: Callable[[Sequence[Row]], float | None],
+    rows: Sequence[Item],
+    statistic: Callable[[Sequence[Item]], float | None],
     *,
     cases: int,
     clusters: Sequence[Hashable] | None = None,

@@ -18,7 +18,7 @@ T = TypeVar("T")
 VERDICTS = ("SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO", None)
 """The order in which the page counts verdicts; None is a claim without one."""
 
-Row = list[Any]
+AnswerRow = list[Any]
 """`[id, run id, time, pipeline, [claims by verdict], [series, score, status], ...]`."""
 
 Badness = tuple[float, int, int]
@@ -51,14 +51,14 @@ class Gathering:
         self._in_full = in_full
         self._worst: dict[SeriesKey, Worst[EvaluationRecord]] = {}
         self._unmeasured: Worst[EvaluationRecord] = Worst(in_full)
-        self._rows: Worst[Row] = Worst(in_rows)
+        self._rows: Worst[AnswerRow] = Worst(in_rows)
 
     @property
     def statuses(self) -> list[str]:
         """Statuses found, each identified by its position."""
         return list(self._statuses)
 
-    def rows(self) -> list[tuple[int, Row]]:
+    def rows(self) -> list[tuple[int, AnswerRow]]:
         """The rows with the numbers of their records, worst first."""
         return self._rows.worst_first()
 
@@ -86,7 +86,7 @@ class Gathering:
             self._unmeasured.add(_NOT_MEASURED, number, record)
         self._rows.add(how_bad or _NOT_MEASURED, number, self._row(record, pipeline))
 
-    def _row(self, record: EvaluationRecord, pipeline: int) -> Row:
+    def _row(self, record: EvaluationRecord, pipeline: int) -> AnswerRow:
         verdicts: Counter[str | None] = Counter()
         for found in claim_sets(record):
             verdicts.update(claim.verdict for claim in found.claims)

@@ -79,7 +79,7 @@ def test_a_threshold_reaches_its_precision_on_other_claims(calibration):
     kept = [y for p, y in pairs if p >= high]
     assert kept
     assert sum(kept) / len(kept) >= 0.8
-    low = calibration.threshold_for(0.9, evaluator="hallucination")
+    low = calibration.threshold_for(0.9, metric="hallucination")
     flagged = [y for p, y in pairs if p < low]
     assert flagged
     assert 1 - sum(flagged) / len(flagged) >= 0.9
@@ -92,7 +92,7 @@ def test_a_precision_that_the_labels_do_not_show_is_refused(calibration):
     with pytest.raises(ConfigurationError, match="between 0 and 1"):
         calibration.threshold_for(1.0)
     with pytest.raises(ConfigurationError, match="no thresholds for 'relevance'"):
-        calibration.threshold_for(0.8, evaluator="relevance")
+        calibration.threshold_for(0.8, metric="relevance")
 
 
 def guessed():

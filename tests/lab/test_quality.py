@@ -13,7 +13,7 @@ from ragaliq import RAGTestCase, RunInfo, SQLiteStore, read_records
 from ragaliq.core.results import ClaimDetail, EvaluationResult
 from ragaliq.errors import DatasetError
 from ragaliq.lab.labelling import LabelFile, claims_of_batch
-from ragaliq.lab.labels import AnchorFile, beside, draw_answers, read_labels
+from ragaliq.lab.labels import AnchorFile, companion_file, draw_answers, read_labels
 from ragaliq.lab.quality import quality_of
 from ragaliq.lab.quality_svg import quality_svg
 from ragaliq.records import EvaluationRecord
@@ -59,10 +59,10 @@ def stored(path, records):
 
 
 def label_all(path, batch, verdict=lambda claim: "SUPPORTED"):
-    file = LabelFile(beside(path, "labels"))
+    file = LabelFile(companion_file(path, "labels"))
     for claim in claims_of_batch(batch):
         file.append(claim, verdict(claim))
-    return read_labels(beside(path, "labels"))
+    return read_labels(companion_file(path, "labels"))
 
 
 # Drawing.
@@ -114,7 +114,7 @@ def test_what_cannot_be_labelled_is_said_with_its_reason(tmp_path, records, said
 def test_an_answer_counts_once_all_its_claims_have_a_label(tmp_path):
     path = stored(tmp_path / "live.db", [record(n) for n in range(30)])
     batch = draw_answers(path, 10)
-    file = LabelFile(beside(path, "labels"))
+    file = LabelFile(companion_file(path, "labels"))
     for claim in claims_of_batch(batch)[:-1]:
         file.append(claim, "SUPPORTED")
     labels = read_labels(file.path)
@@ -254,8 +254,8 @@ def month(tmp_path_factory):
 
 @pytest.mark.slow
 def test_a_month_has_its_monday_numbers_its_judges_and_its_alarm(month):
-    labels = read_labels(beside(month, "labels"))
-    anchors = AnchorFile(beside(month, "anchors")).anchors
+    labels = read_labels(companion_file(month, "labels"))
+    anchors = AnchorFile(companion_file(month, "anchors")).anchors
     (series,) = quality_of(read_scores(month), labels, anchors)
     # Truth: 12 % of the answers are hard, and from the second day of the last week 45 %.
     easy, hard = 0.88 * 0.96 + 0.12 * 0.5, 0.55 * 0.96 + 0.45 * 0.5
@@ -280,7 +280,7 @@ def test_a_month_has_its_monday_numbers_its_judges_and_its_alarm(month):
 def test_a_line_of_anchors_is_kept_once_and_a_cut_one_is_dropped(tmp_path):
     path = stored(tmp_path / "live.db", [record(n) for n in range(3)])
     anchors = [anchor for answer in draw_answers(path, 3).answers for anchor in answer.anchors()]
-    copy = AnchorFile(beside(path, "anchors"))
+    copy = AnchorFile(companion_file(path, "anchors"))
     copy.add(anchors[:2])
     copy.add(anchors[:2])
     with copy.path.open("ab") as cut:

@@ -23,7 +23,7 @@ from ragaliq.judges.parsing.json_replies import declines_to_judge, find_json
 _COUNTED_ELSEWHERE = JudgeUsage()
 _LONGEST = 500_000
 
-Row = tuple[int, Verdict | None, dict[str, object]]
+VerdictRow = tuple[int, Verdict | None, dict[str, object]]
 """Position of the statement, its verdict (None where it settles nothing), and the row's fields."""
 
 
@@ -72,7 +72,7 @@ def parse_verdicts(reply: str, expected: int) -> list[ClaimVerdict]:
     raise JudgeResponseError(f"the judge's reply holds no usable verdict ({len(reply)} characters)")
 
 
-def _settled(rows: Sequence[Row]) -> list[ClaimVerdict]:
+def _settled(rows: Sequence[VerdictRow]) -> list[ClaimVerdict]:
     verdicts = [
         ClaimVerdict(
             index=position,
@@ -106,7 +106,7 @@ _NAN = re.compile(r"(?<=[:\[,\s])nan(?=\s*[,}\]])")
 _VERDICT_FIELDS = ("verdict", "is_supported")
 
 
-def _rows_in_json(values: Sequence[object], expected: int) -> list[Row]:
+def _rows_in_json(values: Sequence[object], expected: int) -> list[VerdictRow]:
     """The rows of the one list that holds verdicts; objects one a line are a list.
 
     Raises:
@@ -140,7 +140,7 @@ def _lists(value: object) -> Iterator[Sequence[object]]:
             pending.extend(reversed(value.values() if isinstance(value, dict) else value))
 
 
-def _row(position: int, item: object) -> Row:
+def _row(position: int, item: object) -> VerdictRow:
     fields = item if isinstance(item, dict) else {}
     given = next((fields[name] for name in _VERDICT_FIELDS if name in fields), None)
     if isinstance(given, str):
@@ -195,7 +195,7 @@ _ITEM = re.compile(
 _LONGEST_ITEM = 3  # words; more than that is a sentence, and the verdicts are over
 
 
-def _announced(text: str) -> list[Row]:
+def _announced(text: str) -> list[VerdictRow]:
     """Verdicts after the last "Final verdict for each statement in order:" that has some."""
     end = len(text)
     for marker in reversed(list(_ANNOUNCED.finditer(text))):
@@ -206,7 +206,7 @@ def _announced(text: str) -> list[Row]:
     return []
 
 
-def _sequence(text: str, *, to_end: bool = False) -> list[Row]:
+def _sequence(text: str, *, to_end: bool = False) -> list[VerdictRow]:
     """Verdicts at the beginning of a text; with `to_end` only if nothing else follows."""
     items: list[tuple[int | None, Verdict | None]] = []
     for match in _ITEM.finditer(text):
@@ -221,7 +221,7 @@ def _sequence(text: str, *, to_end: bool = False) -> list[Row]:
     return _by_number(numbered or [(at, verdict) for at, (_, verdict) in enumerate(items)])
 
 
-def _by_number(items: Sequence[tuple[int, Verdict | None]]) -> list[Row]:
+def _by_number(items: Sequence[tuple[int, Verdict | None]]) -> list[VerdictRow]:
     """Rows by their numbers, which count from 1 unless a 0 is among them."""
     first = 0 if any(number == 0 for number, _ in items) else 1
     return [(number - first, verdict, {}) for number, verdict in items]
@@ -234,7 +234,7 @@ _NUMBER = re.compile(
 )
 
 
-def _numbered(text: str) -> list[Row]:
+def _numbered(text: str) -> list[VerdictRow]:
     """A numbered list: each item's labelled verdict, else the word that it begins with."""
     markers = list(_NUMBER.finditer(text))
     items: list[tuple[int, Verdict | None]] = []
@@ -248,7 +248,7 @@ def _numbered(text: str) -> list[Row]:
     return _by_number(items)
 
 
-def _labelled(text: str, expected: int) -> list[Row]:
+def _labelled(text: str, expected: int) -> list[VerdictRow]:
     """Verdicts after "Verdict:", if there are as many as statements."""
     labels = _LABEL.findall(text)
     if len(labels) != expected:
@@ -256,7 +256,7 @@ def _labelled(text: str, expected: int) -> list[Row]:
     return [(position, _verdict_of(said, _FIRST), {}) for position, said in enumerate(labels)]
 
 
-def _alone(text: str, expected: int) -> list[Row]:
+def _alone(text: str, expected: int) -> list[VerdictRow]:
     """Verdicts of a text that consists of one for each statement and nothing else."""
     rows = _sequence(text, to_end=True)
     is_complete = len(rows) == expected and all(verdict for _, verdict, _ in rows)

@@ -19,7 +19,7 @@ from ragaliq.judges.language.sentences import split_sentences
 from ragaliq.judges.local.judge import WordingJudge
 from ragaliq.judges.resolve import shown_name
 from ragaliq.judges.small.loading import ModelChoice
-from ragaliq.judges.small.models import ClaimScorer, Pair, Support
+from ragaliq.judges.small.models import ClaimScorer, TextPair, Support
 from ragaliq.judges.small.presets import PRESETS, Preset, other_kind
 
 
@@ -60,7 +60,7 @@ class EntailmentJudge(WordingJudge):
 
     def __init__(
         self,
-        model: str | Path | Callable[[list[Pair]], Sequence[float]],
+        model: str | Path | Callable[[list[TextPair]], Sequence[float]],
         *,
         path: str | Path | None = None,
         labels: Sequence[str] | None = None,

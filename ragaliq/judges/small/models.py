@@ -13,7 +13,7 @@ from ragaliq.core.results import Verdict
 from ragaliq.errors import ConfigurationError, JudgeResponseError
 from ragaliq.judges.small.presets import Labels, Preset, filled
 
-Pair = tuple[str, str]
+TextPair = tuple[str, str]
 """What is given, and what may follow from it."""
 
 
@@ -46,7 +46,7 @@ class ClaimScorer(Protocol):
     def taken(self, claim: str) -> int:
         """Tokens that a claim takes with all that the model adds to it."""
 
-    def score(self, pairs: Sequence[Pair]) -> list[Support]:
+    def score(self, pairs: Sequence[TextPair]) -> list[Support]:
         """Score pairs."""
 
     def fingerprint(self) -> str:
@@ -155,7 +155,7 @@ class FunctionScorer:
     """
 
     def __init__(
-        self, function: Callable[[list[Pair]], Sequence[float]], *, max_tokens: int | None
+        self, function: Callable[[list[TextPair]], Sequence[float]], *, max_tokens: int | None
     ) -> None:
         self._function = function
         self.name = getattr(function, "__name__", type(function).__name__)
@@ -167,7 +167,7 @@ class FunctionScorer:
 
     taken = count
 
-    def score(self, pairs: Sequence[Pair]) -> list[Support]:
+    def score(self, pairs: Sequence[TextPair]) -> list[Support]:
         """Call the function."""
         found = [float(value) for value in self._function(list(pairs))]
         if len(found) != len(pairs):
@@ -236,7 +236,7 @@ class ModelScorer:
                 text = text.replace(special, f"{special[0]} {special[1:]}")
         return text
 
-    def encode(self, pairs: Sequence[Pair]) -> list[Any]:
+    def encode(self, pairs: Sequence[TextPair]) -> list[Any]:
         """The pairs as the model reads them."""
         template = self.preset.template
         inputs: list[Any] = [
@@ -247,7 +247,7 @@ class ModelScorer:
             inputs = [filled(template, *pair) for pair in inputs]
         return list(self.tokenizer.encode_batch(inputs))
 
-    def score(self, pairs: Sequence[Pair]) -> list[Support]:
+    def score(self, pairs: Sequence[TextPair]) -> list[Support]:
         """Score pairs, those of similar length together."""
         rows = self.logits(self.encode(pairs))
         return [_chances(row, self.labels, self.name) for row in rows]

@@ -382,7 +382,7 @@ def _show(calibration: Calibration, out: Path) -> None:
     for side, words in _SIDES:
         for wanted in _PRECISIONS:
             try:
-                shown = f"{words} {calibration.threshold_for(wanted, evaluator=side):.3f}"
+                shown = f"{words} {calibration.threshold_for(wanted, metric=side):.3f}"
             except ConfigurationError:
                 shown = "no threshold; these labels do not show that precision"
             output.print(f"{wanted:.0%} precise for {side}: {shown}")

@@ -24,7 +24,7 @@ from ragaliq.lab.labelling import (
 )
 from ragaliq.lab.labels import (
     AnchorFile,
-    beside,
+    companion_file,
     draw_answers,
     read_labels,
 )
@@ -96,7 +96,7 @@ def label(
             raise ConfigurationError(
                 "--out is missing: name the file for the labels, such as --out labels.jsonl"
             )
-        out = beside(source, "labels")
+        out = companion_file(source, "labels")
     if out.suffix.lower() != ".jsonl":
         raise ConfigurationError(f"--out {out}: labels go to a .jsonl file")
     if is_backend(source):
@@ -135,7 +135,7 @@ def label(
         until=until,
         pipeline=pipeline,
     )
-    anchors = AnchorFile(beside(out, "anchors"))
+    anchors = AnchorFile(companion_file(out, "anchors"))
     by_run = {answer.record.run.run_id: answer for answer in batch.answers}
 
     def labelled(claim: UnlabelledClaim) -> None:

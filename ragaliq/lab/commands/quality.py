@@ -46,7 +46,7 @@ from ragaliq.lab.labels import (
     AnchorFile,
     Labels,
     SelectedAnswer,
-    beside,
+    companion_file,
     draw_answers,
     read_labels,
 )
@@ -117,10 +117,10 @@ def quality(
             f"{store} is not a store; write one with `ragaliq evaluate --sink sqlite:///live.db` "
             "or Monitor(sinks=['sqlite:///live.db'])"
         )
-    file = labels or beside(store, "labels")
+    file = labels or companion_file(store, "labels")
     if labels is not None and not labels.exists():
         raise DatasetError(f"{labels}: there is no such file")
-    anchors = AnchorFile(beside(file, "anchors"))
+    anchors = AnchorFile(companion_file(file, "anchors"))
     require_writable(
         [("--out", out), ("--plot", plot)],
         read=[("the store", parse_location(store)), ("the labels", file)],
