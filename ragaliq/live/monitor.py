@@ -183,7 +183,7 @@ class Monitor:
         deadline: Most seconds for each metric of a run.
         executor: Where evaluations run: `thread`, or `process` for a child process. By default from
             `RAGALIQ_EXECUTOR`, else `process` for the embedded judge or a local small one with
-            ragaliq's own evaluators, else `thread`. With a broker's address (`redis://`, `amqp://`,
+            ragaliq's own metrics, else `thread`. With a broker's address (`redis://`, `amqp://`,
             `nats://`, `kafka://`) `ragaliq worker` processes evaluate; with `sqlite:///runs.db`
             `ragaliq evaluate --pending` does later. Judge, limits, breaker, sinks and content are
             then set there, not here.
@@ -348,7 +348,7 @@ class Monitor:
         )
         self.queue = share(("queue", described), JudgeQueue, linger=LINGER)
         self.metrics = resolve_evaluators(metrics, judge=decider, policy=policy)
-        if takes_process(executor, judge=decider, evaluators=self.metrics, niceness=niceness):
+        if takes_process(executor, judge=decider, metrics=self.metrics, niceness=niceness):
             self._process = share(
                 ("process", InProcess.description(decider, niceness)),
                 lambda: InProcess(decider, niceness=niceness),

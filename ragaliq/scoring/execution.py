@@ -76,12 +76,12 @@ _HOME = str(Path(__file__).parents[2])  # where ragaliq itself is found
 _PROGRAM = "import sys; sys.path[:] = sys.argv[1:]; from ragaliq.scoring.serve import main; main()"
 
 
-def judging_processes(
+def child_processes(
     asked: str | None,
     number: int,
     *,
     judge: LLMJudge,
-    evaluators: Sequence[Evaluator],
+    metrics: Sequence[Evaluator],
     niceness: int,
 ) -> list[InProcess]:
     """Child processes that evaluate; none if the calling thread does.
@@ -90,21 +90,21 @@ def judging_processes(
         asked: `thread`, `process`, or None for processes if they are useful and possible.
         number: Number of processes.
         judge: The judge.
-        evaluators: The metrics.
+        metrics: The metrics.
         niceness: Niceness of a process, 0 to 19.
 
     Raises:
         ConfigurationError: There is no such executor, or a process is wanted but not possible.
     """
-    if not takes_process(asked, judge=judge, evaluators=evaluators, niceness=niceness):
+    if not takes_process(asked, judge=judge, metrics=metrics, niceness=niceness):
         return []
     return [InProcess(judge, niceness=niceness) for _ in range(number)]
 
 
 def takes_process(
-    asked: str | None, *, judge: LLMJudge, evaluators: Sequence[Evaluator], niceness: int
+    asked: str | None, *, judge: LLMJudge, metrics: Sequence[Evaluator], niceness: int
 ) -> bool:
-    """True if a child process evaluates; the arguments are those of `judging_processes`.
+    """True if a child process evaluates; arguments as for `child_processes`.
 
     Raises:
         ConfigurationError: No such executor, or the process is asked for and not possible.
@@ -118,7 +118,7 @@ def takes_process(
             f"no executor {asked!r}; use 'thread' or 'process' (Monitor, or RAGALIQ_EXECUTOR); "
             "for workers elsewhere, a broker's address, Monitor(executor='redis://...')"
         )
-    if hindrance := _no_interpreter() or obstacle(judge, evaluators):
+    if hindrance := _no_interpreter() or obstacle(judge, metrics):
         if asked is None:
             return False
         raise ConfigurationError(
@@ -669,7 +669,7 @@ def obstacle(judge: LLMJudge, evaluators: Sequence[Evaluator]) -> str | None:
         kind = type(evaluator)
         registered = kind.name in list_evaluators() and get_evaluator(kind.name) is kind
         if not (registered and kind.__module__.startswith("ragaliq.evaluators.")):
-            return f"{kind.__name__} is not one of ragaliq's own evaluators"
+            return f"{kind.__name__} is not one of ragaliq's own metrics"
         if changed := sorted(set(vars(evaluator)) - {*_settings(kind), "_fingerprint"}):
             return f"{kind.__name__} was changed after it was built: {', '.join(changed)}"
     return None

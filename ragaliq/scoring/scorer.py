@@ -47,7 +47,7 @@ from ragaliq.judges.base import LLMJudge, identity_of
 from ragaliq.judges.resolve import JudgeSpec, resolve_judge
 from ragaliq.records.record import evaluation_id, run_id_of
 from ragaliq.records.sinks import ErrorHook, SinkLimits, SinkSet, SinkSpec
-from ragaliq.scoring.execution import Executor, InProcess, judging_processes
+from ragaliq.scoring.execution import Executor, InProcess, child_processes
 from ragaliq.scoring.freezes import FREEZES
 from ragaliq.scoring.limits.breaker import NOT_ASKED
 from ragaliq.scoring.limits.protection import Limits, Protection
@@ -227,11 +227,11 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         if isinstance(processes, InProcess):
             self._processes = [processes]
         else:
-            self._processes = judging_processes(
+            self._processes = child_processes(
                 executor,
                 processes,
                 judge=self.judge,
-                evaluators=self.metrics,
+                metrics=self.metrics,
                 niceness=niceness,
             )
         self._turn = itertools.cycle(self._processes)

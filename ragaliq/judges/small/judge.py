@@ -19,7 +19,7 @@ from ragaliq.judges.language.sentences import split_sentences
 from ragaliq.judges.local.judge import WordingJudge
 from ragaliq.judges.resolve import shown_name
 from ragaliq.judges.small.loading import ModelChoice
-from ragaliq.judges.small.models import ClaimScorer, TextPair, Support
+from ragaliq.judges.small.models import ClaimScorer, Support, TextPair
 from ragaliq.judges.small.presets import PRESETS, Preset, other_kind
 
 
