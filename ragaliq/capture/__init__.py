@@ -35,6 +35,7 @@ from ragaliq.capture.run import RunLog
 from ragaliq.capture.texts import (
     ANSWER_KEYS,
     CONTEXT_KEYS,
+    QUESTION_KEYS,
     Found,
     Message,
     Reader,
@@ -53,6 +54,7 @@ from ragaliq.core.log_once import LogOnce
 __all__ = [
     "ANSWER_KEYS",
     "CONTEXT_KEYS",
+    "QUESTION_KEYS",
     "Chosen",
     "Conversations",
     "Explanation",

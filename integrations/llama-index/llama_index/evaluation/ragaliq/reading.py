@@ -40,6 +40,7 @@ from llama_index.core.workflow import Event, StopEvent
 from ragaliq import Passage
 from ragaliq.capture import (
     ANSWER_KEYS,
+    QUESTION_KEYS,
     Found,
     Message,
     Reader,
@@ -258,6 +259,14 @@ def question_of_call(given: Mapping[str, Any]) -> Found:
     """What was asked in a call of `query` or `chat`: the first argument, by whatever name."""
     name, value = next(iter(given.items()), ("", None))
     return Found(text_of(value), f"input.{name}")
+
+
+def question_of_function(given: Mapping[str, Any]) -> Found | None:
+    """What was asked in a call of the application's own; a lone word may be a path or an id."""
+    found = READER.question(given)
+    if found is None or " " in found.text or not found.text.isascii():
+        return found
+    return found if found.where.rpartition(".")[2] in QUESTION_KEYS else None
 
 
 def question_of_run(given: Mapping[str, Any]) -> Found:

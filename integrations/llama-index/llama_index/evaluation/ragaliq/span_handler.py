@@ -57,6 +57,7 @@ from llama_index.evaluation.ragaliq.reading import (
     prompt_of,
     query_of,
     question_of_call,
+    question_of_function,
     question_of_run,
     reply_of,
     shown_passages,
@@ -781,7 +782,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         if isinstance(span.instance, _LLAMA_INDEX) or is_suppressed():
             return
         given = inputs_of(span.arguments)
-        asked = READER.question(given)
+        asked = question_of_function(given)
         if asked is None:
             return
         run = self._opened(span.id, None, tags=span.tags)
