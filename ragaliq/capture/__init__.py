@@ -18,14 +18,7 @@ from ragaliq.capture.add_context import add_context, find_current_runs
 from ragaliq.capture.choosing import Chosen, RunFilter
 from ragaliq.capture.conversation import Conversations
 from ragaliq.capture.explained import Explanation, Explanations
-from ragaliq.capture.extract import (
-    Extract,
-    extract_parts,
-    name_part,
-    named,
-    require_function,
-    unreadable,
-)
+from ragaliq.capture.extract import Extract, Keys, Overrides, name_part
 from ragaliq.capture.framing import FramedRun, RunFrame, frame_calls
 from ragaliq.capture.plain_code import Search, note_search, question_shown, searches_shown
 from ragaliq.capture.provided import passages_inside, provided_passages
@@ -62,8 +55,10 @@ __all__ = [
     "Extract",
     "Found",
     "FramedRun",
+    "Keys",
     "LogOnce",
     "Message",
+    "Overrides",
     "Reader",
     "RecordedRun",
     "RunFilter",
@@ -74,23 +69,19 @@ __all__ = [
     "add_context",
     "asked_in",
     "document_blocks",
-    "extract_parts",
     "find_current_runs",
     "frame_calls",
     "is_from_signal",
     "models_words",
     "name_part",
-    "named",
     "note_search",
     "passages_inside",
     "provided_passages",
     "question_shown",
-    "require_function",
     "score_in",
     "searches_shown",
     "takes_only",
     "text_blocks",
     "texts_in",
-    "unreadable",
     "without_answers",
 ]

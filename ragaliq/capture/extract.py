@@ -6,16 +6,20 @@ Whatever is not said is guessed as ever.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ragaliq.capture.run import RunLog
 from ragaliq.capture.texts import Found, Reader
 from ragaliq.core.log_once import LogOnce
+from ragaliq.core.passages import Passage
 from ragaliq.errors import ConfigurationError
 
 Extract = Callable[[Any, Any], Mapping[str, Any] | None]
 """Takes a run's inputs and outputs; gives any of `question`, `contexts` and `answer`."""
+Keys = str | Sequence[str]
+"""A key, or a path such as `data.answer`, or several of them."""
 
 
 class _UnreadableError(TypeError):
@@ -84,6 +88,96 @@ def name_part(log: RunLog, what: str, value: Any, *, reader: Reader) -> None:
         log.passages = [*(log.passages or ()), *passages]
     else:
         raise _UnreadableError(f"it may return question, contexts and answer, not {what!r}")
+
+
+class Overrides:
+    """Where an application keeps what cannot be guessed.
+
+    Args:
+        reader: Reads the framework's objects.
+        logger: Logs what cannot be read.
+        extract: A function that reads it off a run's inputs and outputs.
+        question_key: Key of the question among the inputs; the first of several counts.
+        answer_key: Key of the answer in the output; several are all of it.
+        context_key: Key of the context in the output, the inputs or a prompt's variables.
+
+    Attributes:
+        extract: See above.
+        answer_keys: The first names on the answer's paths.
+        is_empty: Whether nothing is named.
+
+    Raises:
+        ConfigurationError: One of them cannot be used.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        logger: logging.Logger,
+        *,
+        extract: Extract | None = None,
+        question_key: Keys | None = None,
+        answer_key: Keys | None = None,
+        context_key: Keys | None = None,
+    ) -> None:
+        require_function(extract)
+        given = {"question": question_key, "answer": answer_key, "context": context_key}
+        self._paths = {name: _paths(name, keys) for name, keys in given.items()}
+        self.extract = extract
+        self.is_empty = extract is None and not any(self._paths.values())
+        self.answer_keys = frozenset(path.partition(".")[0] for path in self._paths["answer"])
+        self._reader, self._log_once = reader, LogOnce(logger)
+
+    def question(self, inputs: Any) -> Found | None:
+        """The question under the key the application named."""
+        held = self._at("question", inputs)
+        found = (self._reader.question(each, f"input.{path}") for path, each in held)
+        return next(filter(None, found), None)
+
+    def passages(self, value: Any) -> list[Passage] | None:
+        """The context under the keys the application named; None if it is not there."""
+        found: list[Passage] | None = None
+        for path, held in self._at("context", value):
+            listed = [held] if isinstance(held, str) else held
+            passages = self._reader.listed(listed)
+            if passages is None:
+                self._log_once.message("context_key", f"context_key {path!r}: {unreadable(listed)}")
+            else:
+                found = [*(found or ()), *(each for each in passages if each.text.strip())]
+        return found
+
+    def apply(self, log: RunLog, inputs: Any, outputs: Any, fresh: Any) -> bool:
+        """Note what the application says of a run that ended; False if its function failed.
+
+        Its function goes before the events it sent, and those before the keys it named. Its answer
+        is looked up in `fresh`, the outputs without answers of earlier turns.
+        """
+        if self.extract is not None and not extract_parts(
+            self.extract, inputs, outputs, log=log, reader=self._reader, log_once=self._log_once
+        ):
+            return False
+        if not log.answer.text:
+            held = dict(self._at("answer", fresh))
+            said = next(iter(held.values()), None) if len(held) < 2 else held
+            log.answer = named(self._reader.answer_text(said)) or log.answer
+        if log.passages is None:
+            log.passages = self.passages(outputs)
+        return True
+
+    def _at(self, name: str, value: Any) -> list[tuple[str, Any]]:
+        """What is there under the paths of a part, each with its path."""
+        found = [(path, self._reader.at(value, path)) for path in self._paths[name]]
+        return [(path, held) for path, held in found if held is not None]
+
+
+def _paths(name: str, keys: Keys | None) -> tuple[str, ...]:
+    paths = () if keys is None else (keys,) if isinstance(keys, str) else tuple(keys)
+    if keys is not None and not (paths and all(isinstance(each, str) and each for each in paths)):
+        raise ConfigurationError(
+            f"{name}_key must be the name of a key, a path such as 'data.{name}', or a list of "
+            f"them, got {keys!r}"
+        )
+    return paths
 
 
 def named(found: Found | None) -> Found | None:

@@ -74,8 +74,10 @@ def test_what_is_no_monitor_and_what_are_no_tags_are_refused(judge, dispatcher):
     before = list(dispatcher.span_handlers)
     with pytest.raises(ConfigurationError, match=r"got str; a judge is given by name"):
         attach("local")
-    with pytest.raises(ConfigurationError, match="only_tagged takes names and values"):
-        attach(judge=judge, only_tagged="x")
+    with pytest.raises(ConfigurationError, match="only takes names, tags"):
+        attach(judge=judge, only=[7])
+    with pytest.raises(ConfigurationError, match="answer_key must be the name of a key"):
+        attach(judge=judge, answer_key=[])
     assert dispatcher.span_handlers == before
 
 
@@ -203,7 +205,7 @@ def test_a_block_takes_a_monitor_or_its_settings(monitor, judge):
 
 
 def test_only_what_is_tagged_is_followed(engine, monitor):
-    attach(monitor, only_tagged={"app": "shop"})
+    attach(monitor, only={"app": "shop"})
     engine().query("Not tagged?")
     with instrument_tags({"app": "other"}):
         engine().query("Other?")
@@ -213,10 +215,28 @@ def test_only_what_is_tagged_is_followed(engine, monitor):
     assert monitor.results[0].run.session_id == "s1"
 
 
+def test_classes_functions_and_tags_choose_runs(engine, llm, monitor, dispatcher):
+    attach(monitor, only=["Retriever*", "gold"], ignore=["nightly", {"app": "test"}])
+
+    @get_dispatcher("shop").span
+    def nightly(question):
+        return engine().query(question)
+
+    engine().query("By its class?")
+    nightly("Ignored with what is inside?")
+    with instrument_tags({"app": "test"}):
+        engine().query("Ignored by its tag?")
+    llm.complete("Not chosen?")
+    with instrument_tags({"tags": ["gold"]}):
+        llm.complete("A lone call?")
+    assert [case.query for case in monitor.cases] == ["By its class?"]
+    assert monitor.stats().outcomes == {"evaluated": 1, "not_rag": 1}
+
+
 def test_one_monitor_may_follow_several_sets_of_tags(engine, monitor, dispatcher):
-    attach(monitor, pipeline="a", only_tagged={"app": "a"})
-    attach(monitor, pipeline="b", only_tagged={"app": "b"})
-    again = attach(monitor, pipeline="b", only_tagged={"app": "b"})
+    attach(monitor, pipeline="a", only={"app": "a"})
+    attach(monitor, pipeline="b", only={"app": "b"})
+    again = attach(monitor, pipeline="b", only={"app": "b"})
     for app in "abc":
         with instrument_tags({"app": app}):
             engine().query(QUESTION)

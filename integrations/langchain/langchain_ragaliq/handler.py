@@ -24,7 +24,6 @@ from langchain_core.outputs import LLMResult
 from langchain_core.runnables.config import var_child_runnable_config
 
 from langchain_ragaliq.judge import with_judge
-from langchain_ragaliq.overrides import Keys, Overrides
 from langchain_ragaliq.reading import READER
 from langchain_ragaliq.run import LangChainRun, is_interrupt, is_stopped
 from ragaliq import ConfigurationError, GuardRejected, Monitor, RunHandle, is_suppressed
@@ -34,8 +33,10 @@ from ragaliq.capture import (
     Explanations,
     Extract,
     FramedRun,
+    Keys,
     LogOnce,
     Message,
+    Overrides,
     Reader,
     RecordedRun,
     RunFilter,
@@ -211,9 +212,15 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
                 f"RagaliqCallbackHandler: monitor must be a ragaliq.Monitor, got "
                 f"{type(monitor).__name__}; a judge is given by name: judge=..."
             )
-        said = {"question_key": question_key, "answer_key": answer_key, "context_key": context_key}
-        is_said = extract is not None or any(key is not None for key in said.values())
-        self._overrides = Overrides(extract=extract, **said) if is_said else None
+        named = Overrides(
+            READER,
+            logger,
+            extract=extract,
+            question_key=question_key,
+            answer_key=answer_key,
+            context_key=context_key,
+        )
+        self._overrides = None if named.is_empty else named
         self._filter = RunFilter(only, ignore)
         self.run_inline = run_inline
         self.monitor = monitor if monitor is not None else Monitor(**with_judge(monitor_options))

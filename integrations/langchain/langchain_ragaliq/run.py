@@ -19,12 +19,13 @@ from langchain_core.runnables.config import var_child_runnable_config
 from opentelemetry import trace
 
 from langchain_ragaliq._private import span_by_run_id
-from langchain_ragaliq.overrides import STATE_ANSWER_KEYS, Overrides
 from langchain_ragaliq.reading import KINDS, READER, StateReader, submitted_in
 from ragaliq import Passage, RunHandle, SpanTarget, span_target
 from ragaliq.capture import (
+    ANSWER_KEYS,
     CONTEXT_KEYS,
     Found,
+    Overrides,
     RecordedRun,
     RunLog,
     models_words,
@@ -37,6 +38,8 @@ _SEQUENCE_STEP = "seq:step:"
 # Metadata that frameworks add to a run's; the rest is the application's.
 _OWN_METADATA = ("ls_", "langgraph_", "checkpoint_", "lc_", "__")
 _CONTEXT_KEYS = frozenset(CONTEXT_KEYS)
+# Where a graph's state may hold an answer, apart from its messages.
+_STATE_ANSWER_KEYS = frozenset((*ANSWER_KEYS, "structured_response"))
 _MOST_TEXTS = 100  # of a list of them
 _MOST_KEYS = 64  # of a state
 _NOT_FETCHED = None, None, ()
@@ -118,7 +121,9 @@ class LangChainRun:
         self.log = RunLog(handle.run_id, {self.key: None})
         self.steps = self.log.parents
         self.overrides = overrides
-        self.answer_keys = STATE_ANSWER_KEYS if overrides is None else overrides.answer_keys
+        self.answer_keys = _STATE_ANSWER_KEYS
+        if overrides is not None:
+            self.answer_keys |= overrides.answer_keys
         self.run_id = run_id
         # The best span found so far, and how.
         self._span = span_by_run_id(run_id)

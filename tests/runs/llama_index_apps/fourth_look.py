@@ -417,7 +417,7 @@ async def booking():
 class Harbour(BaseToolSpec):
     """Tools of a harbour."""
 
-    spec_functions = ["berths", "tides"]
+    spec_functions = ("berths", "tides")
 
     def berths(self, length: int) -> list[dict]:
         """Free berths of a length in metres."""

@@ -17,7 +17,7 @@ import ragaliq
 from llama_index.evaluation.ragaliq.judge import judge_of
 from llama_index.evaluation.ragaliq.span_handler import RagaliqSpanHandler
 from ragaliq import ConfigurationError, Monitor
-from ragaliq.capture import Extract, takes_only
+from ragaliq.capture import Chosen, Extract, Keys, takes_only
 
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM
@@ -42,7 +42,11 @@ def attach(
     sample_rate: float | None = None,
     pipeline: str = "",
     extract: Extract | None = None,
-    only_tagged: Mapping[str, Any] | None = None,
+    question_key: Keys | None = None,
+    answer_key: Keys | None = None,
+    context_key: Keys | None = None,
+    only: Chosen | None = None,
+    ignore: Chosen | None = None,
     **settings: Any,
 ) -> RagaliqSpanHandler:
     """Score the answers of every query engine, chat engine, agent and workflow of this process.
@@ -58,9 +62,12 @@ def attach(
         judge: See `ragaliq.Monitor`; also one of LlamaIndex's models.
         sample_rate: See `ragaliq.Monitor`.
         pipeline: The application's name for what it runs.
-        extract: Says what cannot be guessed; see `RagaliqSpanHandler`.
-        only_tagged: Follow only what is started under LlamaIndex's `instrument_tags` with these
-            names and values. One monitor may have a handler for each of several sets of tags.
+        extract: Says what cannot be guessed; see `RagaliqSpanHandler`, like the next five.
+        question_key: Key of the question.
+        answer_key: Key of the answer.
+        context_key: Key of the context.
+        only: Follow only such runs. One monitor may have a handler for each of several choices.
+        ignore: Follow no such runs.
         **settings: Further arguments of `ragaliq.Monitor`.
 
     Returns:
@@ -70,18 +77,14 @@ def attach(
         ConfigurationError: A setting is wrong, or was given together with a monitor.
     """
     given = _monitor_settings(monitor, judge=judge, sample_rate=sample_rate, **settings)
-    if only_tagged is not None and not isinstance(only_tagged, Mapping):
-        raise ConfigurationError(
-            "attach: only_tagged takes names and values, such as {'tenant': 'acme'}, got "
-            f"{type(only_tagged).__name__}"
-        )
-    wanted = dict(only_tagged or {})
-
-    def is_tagged(tags: Mapping[str, Any]) -> bool:
-        return all(tags.get(name) == value for name, value in wanted.items())
-
+    said: dict[str, Any] = {
+        "extract": extract,
+        "question_key": question_key,
+        "answer_key": answer_key,
+        "context_key": context_key,
+    }
     # Who wants to be the only one here, and with which settings.
-    attached_as = ((monitor or pipeline, wanted), given, extract)
+    attached_as = ((monitor or pipeline, only, ignore), given, said)
     with _LOCK:
         same_place = (h for h in _listening() if h.attached_as[:1] == attached_as[:1])
         existing = next(same_place, None)
@@ -90,8 +93,9 @@ def attach(
         handler = RagaliqSpanHandler(
             monitor or _make_monitor(given),
             pipeline=pipeline,
-            extract=extract,
-            covers=is_tagged if wanted else None,
+            only=only,
+            ignore=ignore,
+            **said,
         )
         if existing is not None:
             logger.warning(
@@ -138,12 +142,14 @@ def attached(
     """
     given = _monitor_settings(monitor, judge=judge, sample_rate=sample_rate, **settings)
     around = [handler for handler in _AROUND.get() if handler.monitor is monitor]
-    whole = [handler for handler in _listening() if handler.attached_as[:1] == ((monitor, {}),)]
+    whole = [
+        handler for handler in _listening() if handler.attached_as[:1] == ((monitor, None, None),)
+    ]
     if whole or around:
         yield [*around, *whole][-1]
         return
 
-    def covers(_tags: Mapping[str, Any]) -> bool:
+    def covers() -> bool:
         return any(each is handler for each in _AROUND.get())
 
     handler = RagaliqSpanHandler(

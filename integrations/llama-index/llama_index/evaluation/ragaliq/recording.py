@@ -32,7 +32,7 @@ class Recorder(RagaliqSpanHandler):
     def __init__(self, monitor: Monitor) -> None:
         super().__init__(
             monitor,
-            covers=lambda _tags: (watched := _WATCHED.get()) is not None and watched[0] is self,
+            covers=lambda: (watched := _WATCHED.get()) is not None and watched[0] is self,
         )
         vars(self)["_calls"] = 0
 

@@ -33,7 +33,7 @@ from llama_index.core.instrumentation import (  # type: ignore[attr-defined]
 )
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
 from llama_index.core.instrumentation.events.llm import LLMChatEndEvent, LLMCompletionEndEvent
-from llama_index.core.instrumentation.span import BaseSpan
+from llama_index.core.instrumentation.span import BaseSpan, active_span_id
 from llama_index.core.instrumentation.span_handlers import BaseSpanHandler
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.response_synthesizers import BaseSynthesizer
@@ -81,21 +81,25 @@ from ragaliq import (
     span_target,
 )
 from ragaliq.capture import (
+    Chosen,
     Explanation,
     Explanations,
     Extract,
     Found,
     FramedRun,
+    Keys,
     LogOnce,
+    Overrides,
+    Reader,
+    RunFilter,
     RunLog,
     RunRegistry,
     Search,
-    extract_parts,
+    find_current_runs,
     frame_calls,
     note_search,
     provided_passages,
     question_shown,
-    require_function,
     searches_shown,
     without_answers,
 )
@@ -108,6 +112,7 @@ __all__ = ["RagaliqSpanHandler", "openinference_target"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 logger: Final = logging.getLogger("ragaliq.llama_index")
+_LOG_ONCE: Final = LogOnce(logger)
 
 
 class _Part(Enum):
@@ -391,6 +396,18 @@ FRAME: ContextVar[LlamaIndexRun | None] = ContextVar("ragaliq_llama_index_frame"
 """The run that the code of this task or thread framed by hand."""
 
 
+def _current_runs() -> list[tuple[RunLog, Reader]]:
+    """The runs that this code is in, of each handler, for `Monitor.add_context`."""
+    framed, span_id = FRAME.get(), active_span_id.get()
+    handlers = (h for h in get_dispatcher().span_handlers if isinstance(h, RagaliqSpanHandler))
+    runs = (framed, *(handler._runs.runs.get(span_id) for handler in handlers))
+    found = {id(run): run for run in runs if run is not None and not run.closed}
+    return [(run.log, READER) for run in found.values()]
+
+
+find_current_runs(_current_runs)
+
+
 class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
     """Finds question, context and answer of every run and hands them to a monitor.
 
@@ -405,8 +422,16 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
             `contexts` (texts or nodes) and `answer` as a mapping; the rest is guessed. It runs
             before the call returns, so it should do no more than look things up. A run for which
             it raises is counted `extract_failed`.
-        covers: Which runs are followed, by the instrument tags that they start under; all of them
-            by default.
+        question_key: Key of the question in what a run was called with, such as `wish` or
+            `data.wish`; of several, the first that is there.
+        answer_key: Key of the answer in what it returned; of several, all that are there.
+        context_key: Key of the context in what it returned, or was called with, such as `hits.body`
+            for a text of each hit; of several, all that are there.
+        only: Follow only runs of these classes, functions or tags (`"support-*"`), or with these
+            values of LlamaIndex's `instrument_tags` (`{"tenant": "acme"}`), also inside other runs;
+            a list of them for any.
+        ignore: Follow no such runs, nor anything inside them.
+        covers: Whether what starts here and now is followed; always by default.
         max_runs: Runs in progress that are kept; beyond, the oldest is counted `evicted`.
         max_age: Seconds a run may take, its stream included; after that it is counted `expired`.
 
@@ -427,9 +452,9 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         errors: int
         _runs: RunRegistry[LlamaIndexRun]
         _explained: Explanations
-        _extract: Extract | None
-        _log_once: LogOnce
-        _covers: Callable[[Mapping[str, Any]], bool] | None
+        _overrides: Overrides
+        _filter: RunFilter
+        _covers: Callable[[], bool]
         _awaited: WeakValueDictionary[int, LlamaIndexRun]
         _ignored: dict[str, None]
         _searches: dict[str, Search]
@@ -441,11 +466,15 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         *,
         pipeline: str = "",
         extract: Extract | None = None,
-        covers: Callable[[Mapping[str, Any]], bool] | None = None,
+        question_key: Keys | None = None,
+        answer_key: Keys | None = None,
+        context_key: Keys | None = None,
+        only: Chosen | None = None,
+        ignore: Chosen | None = None,
+        covers: Callable[[], bool] = lambda: True,
         max_runs: int = 10_000,
         max_age: float = 600.0,
     ) -> None:
-        require_function(extract)
         if not callable(getattr(monitor, "begin", None)):
             raise ConfigurationError(
                 f"monitor must be a ragaliq.Monitor, got {type(monitor).__name__}; "
@@ -460,8 +489,15 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
             errors=0,
             _runs=RunRegistry(max_runs=max_runs, max_age=max_age, sweep_later=monitor.sweep_later),
             _explained=Explanations(logger),
-            _extract=extract,
-            _log_once=LogOnce(logger),
+            _overrides=Overrides(
+                READER,
+                logger,
+                extract=extract,
+                question_key=question_key,
+                answer_key=answer_key,
+                context_key=context_key,
+            ),
+            _filter=RunFilter(only, ignore),
             _covers=covers,
             # Chat streams by their ids; the runs hold the streams, so that the ids stay theirs.
             _awaited=WeakValueDictionary(),
@@ -745,7 +781,12 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         return True
 
     def _enter_root(self, span: _Started) -> None:
-        if self._covers is not None and not self._covers(span.tags):
+        owner, _, method = span.id[:-_UUID_LENGTH].rpartition(".")
+        name = method if span.part is None else owner
+        described = name, labels_of(span.tags), span.tags
+        if self._filter.ignores(*described):
+            self._ignore(span.id)
+        elif not (self._covers() and self._filter.chooses(*described)):
             if span.part in {_Part.RETRIEVE, _Part.MODEL}:
                 self._ignore(span.id)
         elif span.part is None:
@@ -774,7 +815,8 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         run.is_query = span.id[:-_UUID_LENGTH].endswith("query")
         run.inputs = self._called(run, span)
         is_workflow = span.part is _Part.WORKFLOW
-        run.log.question = (question_of_run if is_workflow else question_of_call)(run.inputs)
+        guessed = (question_of_run if is_workflow else question_of_call)(run.inputs)
+        run.log.question = self._overrides.question(run.inputs) or guessed
         run.began(span)
 
     def _enter_function(self, span: _Started) -> None:
@@ -782,7 +824,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         if isinstance(span.instance, _LLAMA_INDEX) or is_suppressed():
             return
         given = inputs_of(span.arguments)
-        asked = question_of_function(given)
+        asked = self._overrides.question(given) or question_of_function(given)
         if asked is None:
             return
         run = self._opened(span.id, None, tags=span.tags)
@@ -806,7 +848,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
             self._ignore(span.id)
             if handle is not None:
                 handle.discard("not_rag")
-                self._log_once.message(
+                _LOG_ONCE.message(
                     "lone call",
                     "a model is called by plain code, and is shown nothing that a retriever found "
                     "in the same task or thread: such calls are counted not_rag. To have them "
@@ -896,7 +938,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         if run.target is None or run.target.source != _OPENINFERENCE:
             run.target = openinference_target() or run.target or current_span_target()
         payload = payload_of(result)
-        if self._extract is not None:
+        if not self._overrides.is_empty:  # a stream that it held would never be given up
             run.outputs = output_of(result)
         if result is None and run.part is _Part.WORKFLOW:
             # How a workflow that its user cancelled ends.
@@ -983,22 +1025,16 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         if run.guarded and answer.strip() in run.guarded:
             self._discard(run, _WITHDRAWN)
             return
-        log = run.log
-        log.answer = Found(answer, "output")
+        log, said = run.log, self._overrides
         try:
-            is_failed = self._extract is not None and not extract_parts(
-                self._extract,
-                run.inputs,
-                run.outputs,
-                log=log,
-                reader=READER,
-                log_once=self._log_once,
-            )
+            is_read = said.apply(log, run.inputs, run.outputs, run.outputs)
         except BaseException:
             # Something from outside, such as Ctrl-C: the run ends with it.
             self._discard(run, "interrupted")
             raise
-        if reason := "extract_failed" if is_failed else run.missing():
+        log.answer = log.answer if log.answer.text else Found(answer, "output")
+        log.passages = said.passages(run.inputs) if log.passages is None else log.passages
+        if reason := run.missing() if is_read else "extract_failed":
             self._discard(run, reason)
             return
         if not self._runs.close(run):
@@ -1022,7 +1058,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         LlamaIndex drops whatever a handler raises without a word.
         """
         vars(self)["errors"] += 1
-        self._log_once.failure("a run could not be captured", error, in_application=True)
+        _LOG_ONCE.failure("a run could not be captured", error, in_application=True)
         if run is not None:
             self._discard(run, "internal_error")
 
