@@ -227,6 +227,49 @@ class RunLog:
                 return None
         return final
 
+    def answer_among_replies(
+        self, reader: Reader, outputs: Any, *, question: str, last: str
+    ) -> Found | None:
+        """The reply that is the answer, of a run whose output does not say which.
+
+        A run may return documents only, or a state in which nothing has been answered yet: then the
+        last reply was a rewritten question or a grade.
+
+        Args:
+            reader: Reads the output.
+            outputs: What the run returned.
+            question: The user's question.
+            last: The last reply; empty where it only called tools.
+        """
+        messages = reader.messages(outputs)
+        final = reader.message(messages[-1]) if messages else None
+        is_asked = final is not None and final.role == "user"
+        # Graphs of several agents pass their reports on as messages of the user's.
+        if final is not None and is_asked and self.has_reply(final.text):
+            return Found(final.text, "output.messages")
+        if not last or reader.document_list(outputs):
+            return None
+        if isinstance(outputs, Mapping):
+            values = list(outputs.values())
+            echoes = any(isinstance(v, str) and v.strip() == question for v in values)
+            replies = {
+                key: value
+                for key, value in outputs.items()
+                if isinstance(value, str)
+                and value.strip()
+                and value != question
+                and self.has_reply(value)
+            }
+            if len(replies) > 1:
+                return reader.answer_text(self.final_replies(replies))
+            is_state = is_asked or echoes or reader.context(outputs) is not None
+            answers = [found.text for v in values if (found := reader.answer(v)) is not None]
+            if is_state and last not in answers:
+                return None
+        elif is_asked:
+            return None
+        return Found(last, "reply")
+
     def final_reply(self) -> FinalReply:
         """The reply that the run ended with, where no output shows its answer."""
         events = list(self._events)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -336,31 +337,36 @@ class TraceRun:
         prompts = [final.call.messages] if final.call is not None else []
         prompts += [step.messages for step in self._models[:1]]
         queries = [query for query in self._queries if not self._said_by_model(query)]
-        asked = [text for messages in prompts if (text := asked_last(messages))]
-        for messages in prompts:
-            each = asked_last(messages) or ""
-            if lone is not None and lone.text in each:
-                return lone
-            if each and not self._holds_documents(each) and not self._holds_replies(each):
-                return self._users_own(Found(each.strip(), "prompt.user"))
-            searches = [Search(query, self._passages) for query in queries or [""]]
-            if found := question_shown(messages, searches):
-                return found
+        found = (self._asked_in(messages, lone, queries) for messages in prompts)
+        if question := next((each for each in found if each is not None), None):
+            return self._users_own(question)
         if self._queries:
             return self._users_own(Found((queries or self._queries)[0], "retriever.query"))
-        if asked:
-            return _labelled(asked[0])
+        asked = (asked_last(messages) for messages in prompts)
+        if first := next((text for text in asked if text), ""):
+            return _labelled(first)
         return lone if lone is not None and not self._models and " " in lone.text else None
 
-    @property
-    def _passages(self) -> list[Passage]:
-        return [Passage(text) for text in self._found]
+    def _asked_in(
+        self, messages: Sequence[Message], lone: Found | None, queries: Sequence[str]
+    ) -> Found | None:
+        """The question in a prompt: of what was looked for, or given, what stands there; or all."""
+        asked = asked_last(messages) or ""
+        if lone is not None and lone.text in asked:
+            return lone
+        if query := next((query for query in queries if query in asked), None):
+            return Found(query, "retriever.query")
+        if asked and not self._holds_documents(asked) and not self._holds_replies(asked):
+            return Found(asked.strip(), "prompt.user")
+        passages = [Passage(text) for text in self._found]
+        return question_shown(messages, [Search("", passages)])
 
     def _holds_documents(self, text: str) -> bool:
         return any(found in text for found in self._found)
 
     def _holds_replies(self, text: str) -> bool:
         replies = {(step.reply or "").strip() for step in self._models} - {text.strip()}
+        replies.update(each for step in self._models for each in step.also)
         return any(is_telling(reply) and reply in text for reply in replies)
 
     def _said_by_model(self, text: str) -> bool:
@@ -379,7 +385,7 @@ class TraceRun:
 
     # Answer
 
-    def _answer(self, final: FinalReply) -> Found | None:
+    def _answer(self, log: RunLog, final: FinalReply) -> Found | None:
         """What the run returned, or a model's reply unless it returned something else."""
         if self._method:
             return self._llama_index_answer(final)
@@ -387,32 +393,49 @@ class TraceRun:
         found = READER.answer(outputs)
         if found is not None or READER.document_list(outputs):
             return found
-        model = self._last_model() if self._is_langchain else None
-        if model is not None and model.also and self._called_by(model):
-            return None  # what it said on the way
-        if self._is_langchain and isinstance(outputs, Mapping):
-            question = READER.question(self._root.inputs)
-            values = list(outputs.values())
-            texts = [value.strip() for value in values if isinstance(value, str)]
-            is_echo = question is not None and question.text in texts
-            answers = (each.text for value in values if (each := READER.answer(value)))
-            reply = model.reply if model is not None else None
-            if (is_echo or READER.context(outputs) is not None) and reply not in list(answers):
-                return None
+        if self._is_langchain:
+            return self._langchain_answer(outputs, log)
+        if isinstance(outputs, Mapping) and any(
+            isinstance(value, str) and log.has_reply(value) for value in outputs.values()
+        ):
+            return log.answer_among_replies(READER, outputs, question="", last=final.text)
         return self._final_answer(final)
+
+    def _langchain_answer(self, outputs: Any, log: RunLog) -> Found | None:
+        """The answer of a chain of LangChain's, decided as its handler does."""
+        model = self._last_model()
+        if model is None:
+            return None
+        question = READER.question(self._root.inputs)
+        # What it said on the way is none.
+        last = "" if model.also and self._called_by(model) else model.reply or ""
+        asked = question.text if question is not None else ""
+        said = _objects(model)
+        if isinstance(outputs, Mapping) and any(each == outputs for each in said):  # structured
+            if not last:
+                return READER.answer_text(outputs)
+            return Found(json.dumps(outputs, ensure_ascii=False), "output")
+        found = log.answer_among_replies(READER, outputs, question=asked, last=last)
+        return found or next((f for each in said if (f := READER.answer(each, "tool call"))), None)
 
     def _llama_index_answer(self, final: FinalReply) -> Found | None:
         root = self._root
-        by_tools = [text for step in self._models for text in step.also]
-        by_engines = [found for step in self._steps[1:] for found in _engine_answers(step)]
+        arguments = [text for step in self._models for text in step.also]
+        by_engines = [text for step in self._steps[1:] for text in _engine_answers(step)]
+        by_tools = [text for step in self._steps for text in _tool_texts(step)]
         replies = [step.reply for step in self._models if step.reply]
-        said = [*reversed(replies), *reversed(by_engines), *by_tools]
+        said = [each for texts in (replies, by_engines, by_tools) for each in reversed(texts)]
+        said += arguments
         payload = llama_index.payload_of(root.span, root.outputs, said)
         found = READER.answer(payload) or READER.answer_text(payload)
         if found is None and llama_index.is_streamed(root.span, root.outputs):
             found = self._final_answer(final)
         if found is not None and llama_index.is_cut(found.text):
             root.is_cut = True
+        if found is not None and found.text in by_tools:
+            # A tool's own text, handed on as it is, answers nothing that a model said.
+            given = (text for text in (*replies[-1:], *arguments) if " " in text.strip())
+            found = found if any(text in found.text for text in given) else None
         return found and found._replace(text=models_words(found.text))
 
     def _final_answer(self, final: FinalReply) -> Found | None:
@@ -460,7 +483,7 @@ class TraceRun:
         """What the run held, with question and answer, empty where there are none."""
         log = _log_of(self._steps)
         final = log.final_reply()
-        answer = self._own("answer") or self._answer(final) or Found("", "")
+        answer = self._own("answer") or self._answer(log, final) or Found("", "")
         question = self._own("question") or self._question(final) or Found("", "")
         partial = self._partial({*self._queries, question.text})
         if partial and not self._finds(log, question, answer):
@@ -589,6 +612,13 @@ class TraceRun:
         return len(asked) > 1 and (not shown or (len(shown) > 1 and retrievals > 1))
 
 
+def _objects(model: Step) -> list[Mapping[str, Any]]:
+    """The objects that a model replied with, as a text or in the arguments of a tool."""
+    reply = (model.reply or "").strip().removeprefix("```json").removesuffix("```")
+    held = (decoded(text) for text in (*model.also, reply))
+    return [each for each in held if isinstance(each, Mapping)]
+
+
 # --- the run's events -----------------------------------------------------------------------------
 
 
@@ -626,7 +656,8 @@ def _log_of(steps: Sequence[Step], partial: Collection[int] = ()) -> RunLog:
             answered += _engine_answers(step)
         else:
             log.began(step.index, None if parent is None else parent.index)
-            _began(log, step, () if step.index in partial else step.messages, failed)
+            prompt = () if step.index in partial else step.messages
+            _began(log, step, prompt, failed, answered)
     return log
 
 
@@ -648,6 +679,7 @@ def _began(
     step: Step,
     prompt: Sequence[Message],
     failed: Collection[str],
+    answered: Sequence[str],
 ) -> None:
     if step.kind is Kind.RETRIEVER:
         log.retrieving(step.index, step.inputs if isinstance(step.inputs, str) else "")
@@ -660,7 +692,7 @@ def _began(
         for text in READER.context_texts(step.variables):
             log.said(step.index, text, "context")
     elif chunks := llama_index.chunks_of(step.span, step.inputs):
-        log.answering(step.index, [Passage(text) for text in chunks])
+        log.answering(step.index, without_answers([Passage(text) for text in chunks], answered))
     elif step.kind in {*RUNS, Kind.PROMPT} or step.index == 0:
         by_key = READER.by_key(step.inputs)
         contexts = READER.context(step.inputs)
@@ -676,6 +708,12 @@ def _engine_answers(step: Step) -> list[str]:
     is_engine = llama_index.method_of(step.span) in llama_index.ENGINES
     found = READER.answer(step.outputs) if is_engine and step.kind is not Kind.LLM else None
     return [found.text] if found is not None else []
+
+
+def _tool_texts(step: Step) -> list[str]:
+    """What a tool said."""
+    message = READER.message(step.outputs) if step.kind is Kind.TOOL else None
+    return ["".join(message.texts)] if message is not None else []
 
 
 def _ended(log: RunLog, step: Step, no_evidence: Collection[str], answered: Sequence[str]) -> None:
@@ -702,6 +740,7 @@ def _ended(log: RunLog, step: Step, no_evidence: Collection[str], answered: Sequ
             log.asked(key, [*step.messages, Message("tool", tuple(tools))])
         if step.reply is not None:
             log.replied(key, step.reply, step.also)
+        log.provided(key, step.provided)
     elif step.kind is Kind.TOOL:
         message = READER.message(outputs)
         if message is not None and message.role == "system":

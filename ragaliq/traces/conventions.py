@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Literal
 
+from ragaliq.capture.provided import passages_inside, provided_passages
 from ragaliq.capture.texts import Message
 from ragaliq.core.passages import Passage
 from ragaliq.traces import llama_index
@@ -22,6 +23,7 @@ from ragaliq.traces.mapping import SpanRule, rule_for
 from ragaliq.traces.messages import (
     READER,
     arguments_of,
+    completion_prompt,
     decoded,
     hit,
     is_understood,
@@ -99,6 +101,7 @@ class Step:
         messages: Of a model, its prompt.
         reply: Of a model, what it said; None where the span does not say.
         also: Of a model, the texts in the arguments of tools that it called.
+        provided: What a model's provider found for its reply.
         is_first: Whether its framework says that it is the first of a run, whatever it is inside.
         variables: Of a model, what its prompt's template was filled with.
         is_partial: Whether something in a model's prompt was not understood, or is not recorded:
@@ -122,6 +125,7 @@ class Step:
     messages: Sequence[Message] = ()
     reply: str | None = None
     also: tuple[str, ...] = ()
+    provided: Sequence[Passage] = ()
     is_first: bool = False
     variables: Mapping[str, object] = field(default_factory=dict)
     is_partial: bool = False
@@ -377,13 +381,31 @@ def _set_found(step: Step, found: Sequence[Passage | None]) -> None:
     step.found = known if known or not step.is_hidden else None
 
 
-def _set_reply(step: Step, outputs: Any) -> None:
-    """The reply in a LangChain or OpenAI result, or whatever else a span holds as its output."""
+def _first_reply(outputs: Any) -> Any:
+    """The first reply in a result of LangChain's or OpenAI's; None in others."""
     first: Any = None
     if isinstance(outputs, Mapping):
         first = outputs.get("generations", outputs.get("choices"))
     while isinstance(first, list) and first:
         first = first[0]
+    return first
+
+
+def _provided(outputs: Any) -> list[Passage]:
+    """What a model's provider found for its reply, as the result says."""
+    first = _first_reply(outputs)
+    held = first.get("message", first) if isinstance(first, Mapping) else outputs
+    fields = held.get("kwargs", held) if isinstance(held, Mapping) else {}
+    if not isinstance(fields, Mapping):
+        return []
+    content = fields.get("content", fields.get("output"))
+    more = (fields.get("additional_kwargs"), fields.get("response_metadata"))
+    return provided_passages(content, fields, *more)
+
+
+def _set_reply(step: Step, outputs: Any) -> None:
+    """The reply in a LangChain or OpenAI result, or whatever else a span holds as its output."""
+    first = _first_reply(outputs)
     if isinstance(first, Mapping):
         held = first.get("message", first)
         message = READER.message(held)
@@ -421,17 +443,34 @@ def _openinference(span: TraceSpan, convention: Convention) -> Step:
         )
         prompts = [item.get("prompt.text") for item in _numbered(span, "llm.prompts")]
         prompt: Any = "\n".join(text for text in prompts if isinstance(text, str))
-        if is_llama_index:
-            prompt = prompt or llama_index.prompt_of(step.inputs)
         variables = _Content(span.attributes.get(PROMPT_VARIABLES)).value
         step.variables = variables if isinstance(variables, Mapping) else {}
-        _set_model(step, asked or prompt or step.inputs, said)
+        shown: Any = asked or prompt or completion_prompt(step.inputs) or step.inputs
+        # The request itself may have blocks that the attributes lack.
+        _set_model(step, step.inputs if _length(step.inputs) > _length(shown) else shown, said)
+        _set_documents(step, _Content(span.attributes.get("llm.invocation_parameters")).value)
         if step.reply is None:
             _set_reply(step, step.outputs)
+        step.provided = _provided(step.outputs)
     elif step.kind is Kind.PROMPT and not isinstance(step.inputs, Mapping):
         variables = _Content(span.attributes.get(PROMPT_VARIABLES)).value
         step.inputs = variables if isinstance(variables, Mapping) else step.inputs
     return step
+
+
+def _length(conversation: Any) -> int:
+    """Characters that a model was shown in a conversation."""
+    messages = READER.conversation(conversation) if not isinstance(conversation, str) else ()
+    return sum(len(text) for m in messages for text in (*m.texts, *m.documents))
+
+
+def _set_documents(step: Step, parameters: Any) -> None:
+    """The documents that a model was called with next to its messages, as Cohere's takes them."""
+    given = parameters.get("documents") if isinstance(parameters, Mapping) else None
+    texts = tuple(passage.text for passage in passages_inside(given)) if given else ()
+    if texts and step.messages:
+        *before, last = step.messages
+        step.messages = [*before, last._replace(documents=last.documents + texts)]
 
 
 def _side(span: TraceSpan, side: str) -> _Content:

@@ -69,14 +69,6 @@ def is_history_writer(span: TraceSpan) -> bool:
     return method_of(span) in _HISTORY_WRITERS
 
 
-def prompt_of(inputs: Any) -> Any:
-    """The prompt that a model was called with to be completed."""
-    if not isinstance(inputs, Mapping):
-        return None
-    given: Any = inputs.get("args")
-    return given[0] if isinstance(given, list) and given else inputs.get("prompt")
-
-
 def chunks_of(span: TraceSpan, inputs: Any) -> list[str]:
     """The texts that a synthesizer was given to answer from."""
     given = inputs.get("text_chunks") if isinstance(inputs, Mapping) else None
@@ -137,6 +129,8 @@ def payload_of(span: TraceSpan, outputs: Any, said: Sequence[str]) -> Any:
     result = _result_in(outputs)
     if result is not None:
         return _completed(result, said)
+    if whole := _TEXT_BLOCK.search(outputs.partition("response=ChatMessage(")[2]):
+        return ast.literal_eval(whole["text"])
     finals = (part for text in said for part in (text.partition(_FINAL)[2].strip(), text))
     return next((text for text in finals if text and _is_shown(text, outputs)), None)
 

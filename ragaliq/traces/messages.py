@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ragaliq.capture.texts import HIT_KEYS, QUESTION_KEYS, Found, Message, Reader, score_in
+from ragaliq.capture.texts import (
+    HIT_KEYS,
+    QUESTION_KEYS,
+    Found,
+    Message,
+    Reader,
+    document_blocks,
+    score_in,
+)
 from ragaliq.core.passages import Passage
 
 _ROLES = {
@@ -22,12 +31,9 @@ _ROLES = {
 }
 _CONTENT = ("parts", "content", "contents", "blocks")
 # What LangChain's own machinery tells a model in a tool's place.
-_FRAMEWORK_SAYS = (
-    "Returning structured response",
-    "Successfully transferred ",
-    "Successfully handed off ",
-    "Updated todo list to ",
-    "[cleared]",
+_FRAMEWORK_SAYS = re.compile(
+    r"Returning structured response|Updated todo list to |\[cleared\]"
+    r"|Successfully (?:transferred|handed off) (?:back )?to [\w -]+\.?$"
 )
 # What resumes a LangGraph run is an answer to a question of the run's own.
 _COMMAND = {"graph", "update", "resume", "goto"}
@@ -67,12 +73,14 @@ class SpanReader(Reader):
         if role == "tool" or (results and not any(text.strip() for text in said)):
             role, texts = "tool", _result_texts(results or said)
             is_failed = fields.get("status") == "error"
-            if is_failed or any(text.startswith(_FRAMEWORK_SAYS) for text in texts):
+            if is_failed or any(map(_FRAMEWORK_SAYS.match, texts)):
                 role = "system"
         extra = fields.get("additional_kwargs")
         if role == "user" and isinstance(extra, Mapping) and extra.get("ragaliq") == "feedback":
             role = "system"  # a guard's
-        return Message(role, texts, bool(fields.get("tool_calls") or calls), fields.get("artifact"))
+        documents = () if role == "tool" else document_blocks(content)
+        is_call = bool(fields.get("tool_calls") or calls)
+        return Message(role, texts, is_call, fields.get("artifact"), documents)
 
     def passage(self, value: Any) -> Passage | None:
         """A document as LangChain and LlamaIndex write it, in Python and in JavaScript."""
@@ -130,7 +138,7 @@ class SpanReader(Reader):
             value = value.get("messages", value.get("contents"))
         # LangChain's models are called with several conversations, of which spans show one.
         if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
-            value = value[0]
+            value = value if self.message(value[0]) is not None else value[0]
         return super().messages(value)
 
     def conversation(self, value: Any) -> list[Message]:
@@ -164,6 +172,15 @@ def _role(named: object) -> str | None:
     if not isinstance(named, str):
         return None
     return _ROLES.get(named.lower().removesuffix("chunk").removesuffix("message"))
+
+
+def completion_prompt(inputs: Any) -> str:
+    """The prompt that a model was called with to be completed; empty for a chat."""
+    fields = inputs if isinstance(inputs, Mapping) else {}
+    for held in (fields.get("args"), fields.get("prompts"), [fields.get("prompt")]):
+        if isinstance(held, list) and held and isinstance(held[0], str):
+            return held[0]
+    return ""
 
 
 def is_understood(asked: Any) -> bool:
@@ -203,6 +220,7 @@ _KNOWN_TYPES = frozenset(
     # Without a text for the answer: thoughts, pictures, sound.
     {*_TEXT_TYPES, *_CALL_TYPES, *_RESULT_TYPES, "reasoning", "thinking", "redacted_thinking"}
     | {"image", "image_url", "input_image", "audio", "input_audio", "video", "media"}
+    | {"document", "search_result", "text_plain"}
 )
 _RESULT_KEYS = ("response", "result", "output", "content")
 

@@ -14,10 +14,10 @@ THRESHOLDS = {
         "invented": 0,
     },
     ("langchain", "spans"): {
-        "recall": 0.90,
+        "recall": 0.99,
         "precision": 0.99,
-        "question": 0.97,
-        "answer": 0.96,
+        "question": 0.985,
+        "answer": 0.985,
         "invented": 0,
     },
     ("llama_index", "handler"): {
@@ -29,7 +29,7 @@ THRESHOLDS = {
     },
     # Where an engine streams, its spans may end before or after the answer is read.
     ("llama_index", "spans"): {
-        "recall": 0.965,
+        "recall": 0.97,
         "precision": 0.985,
         "question": 0.96,
         "answer": 0.97,

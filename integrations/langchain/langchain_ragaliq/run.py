@@ -409,9 +409,6 @@ class LangChainRun:
         """The answer in the arguments of the tool that ended the run."""
         return Found(self.submitted, "tool call") if self.submitted else None
 
-    def _is_reply(self, value: Any) -> bool:
-        return isinstance(value, str) and bool(value.strip()) and self.log.has_reply(value)
-
     def _fresh(self, outputs: Any) -> Any:
         """What the chain returned, without answers that its thread kept from earlier turns.
 
@@ -423,31 +420,6 @@ class LangChainRun:
         return {k: v for k, v in outputs.items() if k not in self.kept or v is not self.kept[k]}
 
     def _reply(self, outputs: Any) -> Found | None:
-        """The last model's reply, unless the chain returned something else than an answer.
-
-        A chain may return documents only, or a state in which nothing has been answered yet: then
-        the last reply was a rewritten question or a grade.
-        """
-        messages = READER.messages(outputs)
-        last = READER.message(messages[-1]) if messages else None
-        is_asked = last is not None and last.role == "user"
-        # Graphs of several agents pass their reports on as messages of the user's.
-        if last is not None and is_asked and self.log.has_reply(last.text):
-            return Found(last.text, "output.messages")
-        reply = self.reply
-        if not reply or READER.document_list(outputs):
-            return None
-        if isinstance(outputs, dict):
-            values = list(outputs.values())
-            asked = self.question.text if self.question is not None else None
-            echoes = any(isinstance(v, str) and v.strip() == asked for v in values)
-            replies = {k: v for k, v in outputs.items() if v != asked and self._is_reply(v)}
-            if len(replies) > 1:
-                return READER.answer_text(self.log.final_replies(replies))
-            is_state = is_asked or echoes or READER.context(outputs) is not None
-            answers = [found.text for v in values if (found := READER.answer(v)) is not None]
-            if is_state and reply not in answers:
-                return None
-        elif is_asked:
-            return None
-        return Found(reply, "reply")
+        """The reply that is the answer, of a chain whose output does not say which."""
+        asked = self.question.text if self.question is not None else ""
+        return self.log.answer_among_replies(READER, outputs, question=asked, last=self.reply)
