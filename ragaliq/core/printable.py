@@ -15,6 +15,21 @@ def encodable(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
+UNSEEN = "\u00ad\u200b\u2060\ufeff\U000e0000-\U000e007f"
+"""Characters without width, for a pattern: soft hyphens, zero-width spaces, tag characters."""
+
+_FLAG = "\U0001f3f4[\U000e0061-\U000e007a]{5}\U000e007f"  # of England, Scotland or Wales
+_HIDDEN = re.compile(f"({_FLAG})|[{UNSEEN}]")
+
+
+def visible(text: str) -> str:
+    """Remove characters that no reader sees and a model may read, as in a hidden instruction.
+
+    Joiners stay: Persian, Indic scripts and emoji need them.
+    """
+    return text if text.isascii() else _HIDDEN.sub(r"\1", text)
+
+
 def printable(text: str, *, limit: int | None = None) -> str:
     """Put text on one line, without control characters that could rewrite the screen.
 

@@ -19,6 +19,7 @@ from typing import NamedTuple
 from rapidfuzz import fuzz
 
 from ragaliq.core.concurrency import pause_if_due
+from ragaliq.core.printable import UNSEEN, visible
 from ragaliq.core.results import EvidenceSpan, SupportSource
 from ragaliq.core.test_case import ChunkId
 
@@ -203,13 +204,14 @@ class _Word(NamedTuple):
     end: int
 
 
-# Numbers with their sign, unless it is a hyphen; words with their apostrophes; single characters of
-# scripts written without blanks; meaningful signs.
+# Numbers with their sign, unless it is a hyphen; words with their apostrophes and with hidden
+# characters, such as the soft hyphens of PDF files; single characters of scripts written without
+# blanks; meaningful signs.
 _WORD = re.compile(
     r"(?:(?<![\w.,:)])[-−])?\d+(?:[.,:]\d+)*+"
     r"|[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
     r"|[^\W\d_\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]++"
-    r"(?:['’][^\W\d_]++)*+"
+    rf"(?:(?:['’]|[{UNSEEN}]++)[^\W\d_]++)*+"
     r"|[%‰°±≤≥≠€$£¥₹₽]|[<>]=?(?=\s?\d)"
 )
 _ALIKE = str.maketrans("’−", "'-")
@@ -218,7 +220,7 @@ _ALIKE = str.maketrans("’−", "'-")
 def _words(text: str) -> list[_Word]:
     """Split a text into lower-case words without punctuation, white space and markup."""
     return [
-        _Word(match.group().casefold().translate(_ALIKE), match.start(), match.end())
+        _Word(visible(match.group()).casefold().translate(_ALIKE), match.start(), match.end())
         for match in _WORD.finditer(text)
     ]
 

@@ -1,10 +1,11 @@
 """Prompts as replaceable text files, and safe insertion of texts.
 
-A text of the application is inserted unchanged between two tags: JSON, code and markup reach the
-judge as they are. As with a Markdown fence, the tag adapts: if the text contains anything that
-looks like the tag (`</answer>`, `</ ANSWER >`, full-width letters, zero-width characters in
-between), the tag gets a number that the text does not contain (`<answer-493817>`). The number
-depends only on the text, so equal contexts give equal prompts, which a provider can cache.
+A text of the application is inserted between two tags: JSON, code and markup reach the judge as
+they are, without characters that no reader sees. As with a Markdown fence, the tag adapts: if the
+text contains anything that looks like the tag (`</answer>`, `</ ANSWER >`, full-width letters,
+zero-width characters in between), the tag gets a number that the text does not contain
+(`<answer-493817>`). The number depends only on the text, so equal contexts give equal prompts,
+which a provider can cache.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from ragaliq.core.printable import encodable
+from ragaliq.core.printable import encodable, visible
 from ragaliq.errors import ConfigurationError
 from ragaliq.judges.base import digest_of
 
@@ -184,8 +185,9 @@ _BLANK = re.compile(r"[\s\x00-\x1f\x7f]+")
 
 def delimit(tag: str, text: str) -> str:
     """`text` between an opening and a closing `tag`, each on a line of its own."""
+    text = visible(encodable(text))
     name = tag + _free_suffix((tag,), (text,))
-    return f"<{name}>\n{encodable(text)}\n</{name}>"
+    return f"<{name}>\n{text}\n</{name}>"
 
 
 def delimit_list(tag: str, item_tag: str, ids: Iterable[object], texts: Sequence[str]) -> str:
@@ -193,11 +195,12 @@ def delimit_list(tag: str, item_tag: str, ids: Iterable[object], texts: Sequence
 
     The ids are ours, never the application's.
     """
+    texts = [visible(encodable(text)) for text in texts]
     suffix = _free_suffix((tag, item_tag), texts)
     outer, inner = tag + suffix, item_tag + suffix
     lines = [f"<{outer}>"]
     for item_id, text in zip(ids, texts, strict=True):
-        lines.append(f'<{inner} id="{item_id}">\n{encodable(text)}\n</{inner}>')
+        lines.append(f'<{inner} id="{item_id}">\n{text}\n</{inner}>')
     lines.append(f"</{outer}>")
     return "\n".join(lines)
 
@@ -212,9 +215,10 @@ def _free_suffix(tags: Sequence[str], texts: Iterable[str]) -> str:
     # complete, and a false alarm only adds a number to a tag.
     if not re.search(rf"</*(?:{'|'.join(tags)}|[a-z/]{{0,12}}[^\x00-\x7f])", seen):
         return ""
-    # A hash of the texts, which an author of a text cannot predict.
+    # A hash of the texts.
     number = 100_000 + int(digest_of(whole), 16) % 900_000
-    taken = set(re.findall(r"(?=([0-9]{6}))", seen))
+    # With six digits an author can try until a text holds its own number, apart or disguised.
+    taken = set(re.findall(r"(?=([0-9]{6}))", re.sub(r"[^\x00-\x7f]+", "", seen)))
     while str(number) in taken:
         number += 1
     return f"-{number}"

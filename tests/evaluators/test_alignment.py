@@ -33,6 +33,17 @@ def test_a_claim_is_found_where_the_text_says_it(quote, found):
     assert (span and TEXT[slice(*span)]) == found
 
 
+@pytest.mark.parametrize(
+    "hidden", ["\u00ad", "\u200b", "\u2060", "\ufeff", "\U000e0041\U000e0042"], ids=ascii
+)
+def test_a_character_that_no_reader_sees_hides_no_word_of_a_quote(hidden):
+    chunk = f"Pets are n{hidden}ot allo{hidden}wed{hidden} here."
+    (place,) = locate_evidence("Pets are not allowed here.", [chunk])
+    assert (place.start, place.end) == (0, len(chunk))
+    assert not locate_evidence("Pets are allowed here.", [chunk])
+    assert not locate_evidence("Pets are ... allowed here.", [chunk])
+
+
 def test_evidence_in_two_pieces_must_be_there_in_both():
     chunks = ["Open from nine.", "Closed on Sundays."]
     spans = locate_evidence("Open from nine ... Closed on Sundays.", chunks)

@@ -17,8 +17,15 @@ class Attempt:
 
     @property
     def sendable(self) -> str:
-        """The text with half surrogate pairs replaced: they have no UTF-8 form."""
-        return self.text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        """The text without what no reader sees; half surrogate pairs, which have no UTF-8 form,
+        are replaced.
+        """
+        whole = self.text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return "".join(
+            char
+            for char in whole
+            if char not in "\u00ad\u200b\u2060\ufeff" and not 0xE0000 <= ord(char) < 0xE0080
+        )
 
 
 ATTEMPTS = [

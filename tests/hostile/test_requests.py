@@ -20,12 +20,14 @@ from ragaliq.testing import ScriptedJudge
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 PLAIN = "Plain words."
+RUBRIC = "It is kind."
 CALLS = {
     "extract_statements": ("question answer", ClaimsReply),
     "verify_claims": ("context claims", VerdictsReply),
     "grade_statements": ("context question answer", GradedReply),
     "relevance": ("question answer", ScoreReply),
     "context_relevance": ("question chunk", ScoreReply),
+    "rubric": ("question answer rubric", ScoreReply),
 }
 PLACES = ("question", "answer", "chunk", "claim")
 OPENING = re.compile(r'<(question|answer|context|claims|chunk|claim)(-\d+)?(?: id="(\w+)")?>\n')
@@ -101,7 +103,8 @@ class Line:
         """What a request holds beside the texts, and which prompt that is."""
         prompts, found = PromptSet(), {}
         for name, (tags, reply) in CALLS.items():
-            written = prompts.render(name, **{tag: f"{{{{{tag}}}}}" for tag in tags.split()}).text
+            blocks = {tag: f"{{{{{tag}}}}}" for tag in tags.split()}
+            written = prompts.render(name, **blocks | {"rubric": RUBRIC}).text
             if not self.is_claude:
                 written += "\n\n" + prompts.render("reply_form", form=form_of(reply)).text
             found[written] = name
@@ -133,6 +136,7 @@ class Line:
             "verify_claims": lambda: self.judge.verify_claims([PLAIN, text["claim"]], chunks),
             "grade_statements": lambda: self.judge.grade_statements(question, answer, chunks),
             "relevance": lambda: self.judge.evaluate_relevance(question, answer),
+            "rubric": lambda: self.judge.evaluate_rubric(RUBRIC, question, answer),
             "context_relevance": lambda: self.judge.evaluate_context_relevance(
                 question, text["chunk"]
             ),
@@ -199,6 +203,8 @@ UNCHANGED = {
     "table": "| a | b |\n|---|--:|\n| 1 | 2 |\n",
     "white space": "  \t\n\n  a \u00a0\u3000 b \t\n ",
     "line ends": "a\tb\r\nc\rd\u2028e",
+    "scripts and emoji": "می\u200cخواهم ക്\u200d 👨\u200d👩\u200d👧 ❤️ "
+    "🏴\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f \u200fא\u200e",
 }
 
 
