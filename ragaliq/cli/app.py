@@ -27,7 +27,8 @@ app = typer.Typer(
     cls=Commands,
     help="Score RAG answers claim by claim.",
     no_args_is_help=True,
-    add_completion=False,
+    # All commands inherit these.
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 200},
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )

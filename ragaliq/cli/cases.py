@@ -61,7 +61,7 @@ def cases(
     until: Until = None,
     pipeline: Pipeline = None,
 ) -> int:
-    """Turn evaluated answers into cases for `evaluate` and pytest; drawn ones keep weights."""
+    """Turn evaluated answers into regression cases. Drawn cases keep their weights."""
     if random is not None and stratified is not None:
         raise ConfigurationError("--random and --stratified exclude each other")
     if out.suffix.lower() != ".jsonl":

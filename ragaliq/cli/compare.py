@@ -205,7 +205,7 @@ def compare(
         ),
     ] = None,
 ) -> int:
-    """Compare two runs over the same cases: by their ids, else by question and context."""
+    """Compare two runs over the same cases. Pairs them by id, else by question and context."""
     for path in out or ():
         if path.suffix.lower() not in _ENDINGS:
             raise ConfigurationError(f"--out {path}: end the name in .html, .json, .md or .xml")

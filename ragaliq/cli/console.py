@@ -7,6 +7,7 @@ markup could disguise text.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import time
@@ -70,6 +71,17 @@ def escape_for_terminal(text: str, *, limit: int | None = None, style: str = "")
 _VALUES = {int: "INTEGER", float: "NUMBER", str: "TEXT", Path: "PATH", datetime: "DATE"}
 
 
+INPUT, JUDGE, SCORES, RESULTS, LIMITS = (
+    "Input options",
+    "Judge options",
+    "Score options",
+    "Result options",
+    "Limits",
+)
+"""Titles of groups of options."""
+_TITLES = ("Arguments", "Options", INPUT, JUDGE, SCORES, RESULTS, LIMITS)
+
+
 class _Described:
     """A command or group with readable option types in its help, instead of Python's.
 
@@ -90,6 +102,19 @@ class _Described:
                 ]
                 each.metavar = next((_VALUES[kind] for kind in kinds if kind in _VALUES), None)
         return found
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments, then the options under the title of their group."""
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for each in self.get_params(ctx):
+            if (shown := each.get_help_record(ctx)) is not None:
+                usual = "Arguments" if isinstance(each, TyperArgument) else "Options"
+                groups.setdefault(getattr(each, "rich_help_panel", None) or usual, []).append(shown)
+        for title in sorted(groups, key=_TITLES.index):
+            with formatter.section(title):
+                formatter.write_dl(groups[title])
+        if isinstance(self, TyperGroup):
+            self.format_commands(ctx, formatter)
 
 
 class Command(_Described, TyperCommand):
@@ -124,13 +149,38 @@ def code_of(error: RagaliqError) -> ExitCode:
     return ExitCode.JUDGE
 
 
+class _OneLine(logging.Handler):
+    """Prints the first failure of an export as a line; the SDK logs one for each attempt."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self._has_printed = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print the record, if it is the first."""
+        if not self._has_printed:
+            self._has_printed = True
+            errors.print(
+                escape_for_terminal(
+                    "telemetry of this run is lost, in part at least: is a collector running at "
+                    f"OTEL_EXPORTER_OTLP_ENDPOINT? ({record.getMessage()})",
+                    limit=300,
+                )
+            )
+
+
 def exports_telemetry() -> bool:
     """Set up telemetry if the environment asks for it; return whether it is exported."""
     try:
-        return configure_from_environment("ragaliq")
+        is_exported = configure_from_environment("ragaliq")
     except ConfigurationError as error:  # the exporter is not installed
         errors.print(escape_for_terminal(f"no telemetry is exported: {error}"))
         return False
+    sdk = logging.getLogger("opentelemetry")
+    if is_exported and not sdk.handlers:
+        sdk.addHandler(_OneLine())
+        sdk.propagate = False
+    return is_exported
 
 
 _LINE_EVERY = 10.0  # seconds

@@ -56,7 +56,7 @@ _EXAMPLES = (
 
 
 def demo() -> None:
-    """Score a few built-in answers with the embedded judge: no key, no network, no data."""
+    """Score a few built-in answers. Needs no key, no network and no data."""
     run = evaluate([example.case for example in _EXAMPLES], metrics=["faithfulness"], judge="local")
     wrong = claims = 0
     for example, row in zip(_EXAMPLES, run, strict=True):

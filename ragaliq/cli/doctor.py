@@ -11,9 +11,16 @@ from typing import Annotated
 from urllib.parse import urlsplit
 
 import typer
+from opentelemetry import _logs, metrics, trace
 from rich.table import Table
 
-from ragaliq.cli.console import ExitCode, errors, escape_for_terminal, output
+from ragaliq.cli.console import (
+    ExitCode,
+    errors,
+    escape_for_terminal,
+    exports_telemetry,
+    output,
+)
 from ragaliq.cli.options import BaseUrl, Judge, Model, choose_judge
 from ragaliq.core.checks import did_you_mean, naming
 from ragaliq.core.test_case import RAGTestCase
@@ -78,15 +85,7 @@ def doctor(
     base_url: BaseUrl = None,
     offline: Annotated[bool, typer.Option("--offline", help="Do not call the judge.")] = False,
 ) -> int:
-    """Show the installation and settings, report problems, and try the judge.
-
-    No secret is printed.
-    """
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_row("Python", platform.python_version())
-    for name, state in (*_packages(), *_environment(os.environ, known_variables())):
-        table.add_row(name, escape_for_terminal(state, limit=100))
-    output.print(table)
+    """Check settings and judge, and list what is installed. Faults come first."""
     problems = environment_problems()
     for problem in problems:
         errors.print(escape_for_terminal(f"wrong: {problem}"))
@@ -98,8 +97,18 @@ def doctor(
             code = _try(asked.judge)
         except RagaliqError as error:
             who = f"judge {judge}: " if judge else "the judge: "
-            errors.print(escape_for_terminal(f"{who}{error}"))
+            if str(error) not in problems:
+                errors.print(escape_for_terminal(f"{who}{error}"))
             code = ExitCode.JUDGE
+    if not problems and code is ExitCode.OK:
+        output.print("nothing is wrong here")
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_row("Python", platform.python_version())
+    rows = (*_packages(), *_environment(os.environ, known_variables()), *_providers())
+    for name, state in rows:
+        table.add_row(name, escape_for_terminal(state, limit=100))
+    output.print()
+    output.print(table)
     return ExitCode.USAGE if problems else code
 
 
@@ -124,6 +133,24 @@ def _environment(environ: Mapping[str, str], known: Collection[str]) -> Iterator
                 name,
                 _without_secrets(environ[name]) if name in known else "set, but nothing reads it",
             )
+
+
+def _providers() -> Iterator[tuple[str, str]]:
+    """What becomes of each signal in a process that starts with these variables."""
+    is_exported = exports_telemetry()
+    for signal, provider in (
+        ("spans", trace.get_tracer_provider()),
+        ("metrics", metrics.get_meter_provider()),
+        ("events", _logs.get_logger_provider()),
+    ):
+        kind = type(provider)
+        is_real = is_exported and "Proxy" not in kind.__name__ and "NoOp" not in kind.__name__
+        state = (
+            f"{kind.__module__.partition('.')[0]}'s {kind.__name__}"
+            if is_real
+            else ("no provider: nothing is emitted unless the application sets one up")
+        )
+        yield f"OpenTelemetry {signal}", state
 
 
 def _without_secrets(value: str) -> str:

@@ -20,6 +20,7 @@ from ragaliq.cli.options import (
     Policy,
     PolicyName,
     Resolve,
+    Rubrics,
     SkipBadRows,
     SplitContext,
     Strategy,
@@ -40,6 +41,7 @@ def estimate(
     model: Model = None,
     base_url: BaseUrl = None,
     metrics: Metrics = None,
+    rubric: Rubrics = None,
     policy: Policy = PolicyName.LIVE,
     strategy: Strategy = None,
     field: Fields = None,
@@ -49,10 +51,12 @@ def estimate(
     mapping: MappingFile = None,
     resolve: Resolve = None,
 ) -> None:
-    """Estimate what `evaluate` costs, without calling a judge."""
+    """Estimate what `evaluate` costs. No judge is called."""
     # Nothing is sent: users want to know the price before they have a key.
     asked = choose_judge(judge, model=model, base_url=base_url, default="claude", is_asked=False)
-    evaluators = evaluators_of(metrics, asked.judge, policy=policy, strategy=strategy)
+    evaluators = evaluators_of(
+        metrics, asked.judge, policy=policy, strategy=strategy, rubrics=rubric or ()
+    )
     with opened_cases(
         data,
         field,

@@ -18,6 +18,10 @@ from rich.table import Table
 
 from ragaliq.cli.asking import ask_application
 from ragaliq.cli.console import (
+    INPUT,
+    LIMITS,
+    RESULTS,
+    SCORES,
     ExitCode,
     counted,
     errors,
@@ -43,6 +47,7 @@ from ragaliq.cli.options import (
     Render,
     Replies,
     Resolve,
+    Rubrics,
     SkipBadRows,
     SplitContext,
     Strategy,
@@ -90,12 +95,17 @@ _WORTH_A_PROCESS = 200
 
 Out = Annotated[
     list[Path] | None,
-    typer.Option(help="File for the results: .jsonl, .csv, .html or .xml (JUnit); repeatable."),
+    typer.Option(
+        "--out",
+        "-o",
+        help="File for the results: .jsonl, .csv, .html or .xml (JUnit); repeatable.",
+        rich_help_panel=RESULTS,
+    ),
 ]
 
 
 _FOR_PENDING = frozenset(
-    "sources pending judge model base_url metrics threshold policy decline strategy sink "
+    "sources pending judge model base_url metrics rubric threshold policy decline strategy sink "
     "concurrency timeout fail_under summary_files".split()
 )
 
@@ -119,6 +129,7 @@ def evaluate(
             "--pending",
             help="Evaluate the runs that Monitor(executor='sqlite:///runs.db') stored. "
             "--judge claude-batch costs half and takes minutes to hours.",
+            rich_help_panel=INPUT,
         ),
     ] = False,
     app: Annotated[
@@ -126,19 +137,23 @@ def evaluate(
         typer.Option(
             help="DATA holds questions: ask this LangChain runnable or LlamaIndex engine first.",
             metavar="MODULE:NAME",
+            rich_help_panel=INPUT,
         ),
     ] = None,
     answers: Annotated[
         Path | None,
         typer.Option(
-            help="With --app: the .jsonl file that keeps the answers. Default: next to --out."
+            help="With --app: the .jsonl file that keeps the answers. Default: next to --out.",
+            rich_help_panel=INPUT,
         ),
     ] = None,
     out: Out = None,
     summary_files: Annotated[
         list[Path] | None,
         typer.Option(
-            "--summary", help="File for the figures: .json, or .md for a pull request; repeatable."
+            "--summary",
+            help="File for the figures: .json, or .md for a pull request; repeatable.",
+            rich_help_panel=RESULTS,
         ),
     ] = None,
     judge: Judge = None,
@@ -146,18 +161,21 @@ def evaluate(
     base_url: BaseUrl = None,
     calibration: CalibrationFile = None,
     metrics: Metrics = None,
+    rubric: Rubrics = None,
     threshold: Annotated[
         list[str] | None,
         typer.Option(
             help="The score that an answer must reach to pass a metric; repeatable.",
             metavar="METRIC=SCORE",
+            rich_help_panel=SCORES,
         ),
     ] = None,
     policy: Policy = PolicyName.LIVE,
     decline: Annotated[
         list[str] | None,
         typer.Option(
-            help="How the application declines: the text, or /a regular expression/; repeatable."
+            help="How the application declines: the text, or /a regular expression/; repeatable.",
+            rich_help_panel=SCORES,
         ),
     ] = None,
     strategy: Strategy = None,
@@ -168,15 +186,23 @@ def evaluate(
     resolve: Resolve = None,
     skip_bad_rows: SkipBadRows = False,
     max_skipped: Annotated[
-        int | None, typer.Option(min=0, help="Exit with code 3 if more rows are skipped.")
+        int | None,
+        typer.Option(
+            min=0, help="Exit with code 3 if more rows are skipped.", rich_help_panel=INPUT
+        ),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Continue an existing results file.")
+        bool,
+        typer.Option(
+            "--resume", help="Continue an existing results file.", rich_help_panel=RESULTS
+        ),
     ] = False,
     retry_failed: Annotated[
         bool,
         typer.Option(
-            "--retry-failed", help="With --resume: also evaluate again where the judge failed."
+            "--retry-failed",
+            help="With --resume: also evaluate again where the judge failed.",
+            rich_help_panel=RESULTS,
         ),
     ] = False,
     fail_under: Annotated[
@@ -185,33 +211,53 @@ def evaluate(
             help="Exit with code 1 if less than this share of the answers (such as 0.9) "
             "passes every metric, or if a metric's mean is worse; repeatable.",
             metavar="SHARE|METRIC=MEAN",
+            rich_help_panel=SCORES,
         ),
     ] = None,
     sink: Annotated[
         list[str] | None,
         typer.Option(
             help="Also store results in sqlite:///path, or as scores in phoenix://localhost:6006, "
-            "langfuse, langsmith or mlflow; repeatable."
+            "langfuse, langsmith or mlflow; repeatable.",
+            rich_help_panel=RESULTS,
         ),
     ] = None,
     max_cost: Annotated[
         float | None,
-        typer.Option(min=0.0, help="Start no further case after this many US dollars."),
+        typer.Option(
+            min=0.0,
+            help="Start no further case after this many US dollars.",
+            rich_help_panel=LIMITS,
+        ),
     ] = None,
     concurrency: Annotated[
-        int, typer.Option(min=1, help="Cases evaluated at the same time, in each process.")
+        int,
+        typer.Option(
+            min=1, help="Cases evaluated at the same time, in each process.", rich_help_panel=LIMITS
+        ),
     ] = 8,
     processes: Annotated[
         int | None,
         typer.Option(
-            min=0, help="Processes of the embedded judge. Default: one a core, 0 for few cases."
+            min=0,
+            help="Processes of the embedded judge. Default: one a core, 0 for few cases.",
+            rich_help_panel=LIMITS,
         ),
     ] = None,
-    repeats: Annotated[int, typer.Option(min=1, help="How many times to evaluate each case.")] = 1,
-    timeout: Annotated[float, typer.Option(min=0.001, help="Seconds for each metric.")] = 300,
+    repeats: Annotated[
+        int,
+        typer.Option(min=1, help="How many times to evaluate each case.", rich_help_panel=LIMITS),
+    ] = 1,
+    timeout: Annotated[
+        float, typer.Option(min=0.001, help="Seconds for each metric.", rich_help_panel=LIMITS)
+    ] = 300,
     no_text: Annotated[
         bool,
-        typer.Option("--no-text", help="Store and emit no questions, answers, chunks or claims."),
+        typer.Option(
+            "--no-text",
+            help="Store and emit no questions, answers, chunks or claims.",
+            rich_help_panel=RESULTS,
+        ),
     ] = False,
     render: Render = None,
     replies: Replies = None,
@@ -224,6 +270,7 @@ def evaluate(
         strategy=strategy,
         thresholds=threshold,
         declines=decline or (),
+        rubrics=rubric or (),
     )
     summary_files = summary_files or []
     if pending:
@@ -287,6 +334,8 @@ def evaluate(
     )
     with opened as reader:
         sinks: list[SinkSpec] = [*(sink or ())]
+        if not isinstance(reader, TraceReader):
+            _refuse_sinks_of_spans(sink or (), shown)
         if is_backend(sources[0]):
             from ragaliq.datasets.backends import BackendReader
 
@@ -346,6 +395,21 @@ def _evaluate_pending(
     code = _run(job, asked, outputs, None, total=total, summary_files=summary_files)
     job.report()
     return code
+
+
+_SINKS_OF_SPANS = ("phoenix", "langfuse", "mlflow")
+
+
+def _refuse_sinks_of_spans(sinks: Sequence[str], sources: Sequence[str]) -> None:
+    """Refuse sinks that put scores on spans before anything is spent on cases without spans."""
+    for spec in sinks:
+        if spec.startswith(_SINKS_OF_SPANS):
+            product = next(name for name in _SINKS_OF_SPANS if spec.startswith(name))
+            raise ConfigurationError(
+                f"--sink {spec}: {product} keeps scores on the spans of answers, and "
+                f"{', '.join(sources)} has no traces. Store results in "
+                "--sink sqlite:///results.db, or score traces"
+            )
 
 
 def _require_options_of_pending(context: typer.Context) -> None:

@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
@@ -16,16 +16,18 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from ragaliq.cli.console import errors, escape_for_terminal
-from ragaliq.core.checks import naming
+from ragaliq.cli.console import INPUT, JUDGE, SCORES, errors, escape_for_terminal
+from ragaliq.core.checks import did_you_mean, naming
+from ragaliq.core.dates import DATE_EXAMPLES, parse_moment
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.datasets import CaseReader, read_cases
 from ragaliq.datasets.cases import require_known
 from ragaliq.datasets.opening import standard_input
 from ragaliq.errors import ConfigurationError, DatasetError
-from ragaliq.evaluators import get_evaluator
+from ragaliq.evaluators import get_evaluator, list_evaluators
 from ragaliq.evaluators.evaluator import Evaluator
 from ragaliq.evaluators.metrics import ClaimEvaluator
+from ragaliq.evaluators.rubric import Rubric
 from ragaliq.judges.base import LLMJudge, identity_of
 from ragaliq.judges.resolve import assembled, named_judge, stage_names
 
@@ -66,6 +68,7 @@ Judge = Annotated[
         "Default: RAGALIQ_JUDGE, else local "
         "(estimate: claude).",
         metavar="NAME",
+        rich_help_panel=JUDGE,
     ),
 ]
 Model = Annotated[
@@ -74,16 +77,21 @@ Model = Annotated[
         help="The judge's model; openai needs its name, entailment a folder or an .onnx "
         "file. Default for claude: RAGALIQ_MODEL.",
         metavar="NAME",
+        rich_help_panel=JUDGE,
     ),
 ]
 BaseUrl = Annotated[
-    str | None, typer.Option(help="Address of an OpenAI-compatible server.", metavar="URL")
+    str | None,
+    typer.Option(
+        help="Address of an OpenAI-compatible server.", metavar="URL", rich_help_panel=JUDGE
+    ),
 ]
 CalibrationFile = Annotated[
     Path | None,
     typer.Option(
         "--calibration",
         help="A file that `ragaliq calibrate` wrote for this judge. Default: RAGALIQ_CALIBRATION.",
+        rich_help_panel=JUDGE,
     ),
 ]
 Metrics = Annotated[
@@ -92,18 +100,33 @@ Metrics = Annotated[
         help="Names with commas between them; `ragaliq metrics` lists them. Default: "
         "faithfulness, and relevance if the judge is a language model.",
         metavar="NAMES",
+        rich_help_panel=SCORES,
+    ),
+]
+Rubrics = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--rubric",
+        help="A metric in your own words, for judges that are language models, such as "
+        "'polite=The answer is polite.'; repeatable.",
+        metavar="NAME=CRITERION",
+        rich_help_panel=SCORES,
     ),
 ]
 Policy = Annotated[
     PolicyName,
     typer.Option(
         help="What an empty answer, a refusal or a missing context counts as: no score "
-        "under live, a pass under ragaliq where the answer makes no claim."
+        "under live, a pass under ragaliq where the answer makes no claim.",
+        rich_help_panel=SCORES,
     ),
 ]
 Strategy = Annotated[
     StrategyName | None,
-    typer.Option(help="How the judge is asked about claims. Default: batched where the judge can."),
+    typer.Option(
+        help="How the judge is asked about claims. Default: batched where the judge can.",
+        rich_help_panel=JUDGE,
+    ),
 ]
 Fields = Annotated[
     list[str] | None,
@@ -111,6 +134,7 @@ Fields = Annotated[
         "--field",
         help="The column that holds a field, such as query=frage; repeatable.",
         metavar="FIELD=NAME",
+        rich_help_panel=INPUT,
     ),
 ]
 SplitContext = Annotated[
@@ -120,6 +144,7 @@ SplitContext = Annotated[
         help="What stands between the chunks of a cell that holds several as plain text, such as "
         "'|'. Lists as JSON need nothing.",
         metavar="SEPARATOR",
+        rich_help_panel=INPUT,
     ),
 ]
 MappingFile = Annotated[
@@ -128,6 +153,7 @@ MappingFile = Annotated[
         "--mapping",
         help="A TOML file that describes your application's spans; for traces.",
         metavar="FILE",
+        rich_help_panel=INPUT,
     ),
 ]
 Resolve = Annotated[
@@ -136,40 +162,58 @@ Resolve = Annotated[
         help="A function that fetches the texts of documents that spans name only by id;"
         " for traces.",
         metavar="MODULE:FUNCTION",
+        rich_help_panel=INPUT,
     ),
 ]
 Encoding = Annotated[
-    str | None, typer.Option(help="Encoding of the file. Default: UTF-8, or its byte order mark.")
+    str | None,
+    typer.Option(
+        help="Encoding of the file. Default: UTF-8, or its byte order mark.", rich_help_panel=INPUT
+    ),
 ]
 Render = Annotated[
-    Path | None, typer.Option(help="Write the requests to this file, one a line, and send none.")
+    Path | None,
+    typer.Option(
+        help="Write the requests to this file, one a line, and send none.", rich_help_panel=JUDGE
+    ),
 ]
 Replies = Annotated[
     Path | None,
-    typer.Option(help="Read the replies to rendered requests from this file, one a line."),
+    typer.Option(
+        help="Read the replies to rendered requests from this file, one a line.",
+        rich_help_panel=JUDGE,
+    ),
 ]
 SkipBadRows = Annotated[
-    bool, typer.Option("--skip-bad-rows", help="Skip unreadable rows and count them.")
+    bool,
+    typer.Option(
+        "--skip-bad-rows", help="Skip unreadable rows and count them.", rich_help_panel=INPUT
+    ),
 ]
 
 
-def _in_utc(moment: datetime | None) -> datetime | None:
-    return None if moment is None else moment.replace(tzinfo=UTC)
+def _moment(text: str | datetime) -> datetime:
+    if isinstance(text, datetime):
+        return text
+    try:
+        return parse_moment(text)
+    except (ValueError, OverflowError):
+        raise typer.BadParameter(f"{text!r} is not a date: write {DATE_EXAMPLES}") from None
 
 
-_MOMENTS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"]
 Since = Annotated[
     datetime | None,
     typer.Option(
-        formats=_MOMENTS,
-        callback=_in_utc,
-        help="Only answers evaluated at this time or later (UTC).",
+        parser=_moment,
+        metavar="DATE",
+        help="Only answers evaluated at this time or later (UTC): 2026-11-27, "
+        "'2026-11-27 14:30', yesterday, 7d.",
     ),
 ]
 Until = Annotated[
     datetime | None,
     typer.Option(
-        formats=_MOMENTS, callback=_in_utc, help="Only answers evaluated before this time (UTC)."
+        parser=_moment, metavar="DATE", help="Only answers evaluated before this time (UTC)."
     ),
 ]
 Pipeline = Annotated[str | None, typer.Option(help="Only answers of this pipeline.")]
@@ -183,9 +227,14 @@ def evaluators_of(
     strategy: StrategyName | None = None,
     thresholds: Sequence[str] | None = None,
     declines: Sequence[str] = (),
+    rubrics: Sequence[str] = (),
 ) -> tuple[Evaluator, ...]:
-    """Metrics that the options name, or the judge's default metrics."""
+    """Metrics and rubrics that the options name; by default the judge's metrics."""
     names = list(judge.default_metrics) if metrics is None else named_metrics(metrics)
+    criteria = _criteria_of(rubrics)
+    names += criteria
+    if len(set(names)) < len(names):
+        raise ConfigurationError("--metrics, --rubric: one is named twice")
     scores: dict[str, float] = {}
     for option in thresholds or ():
         name, _, score = option.partition("=")
@@ -198,19 +247,42 @@ def evaluators_of(
         if not 0.0 <= scores[name.strip()] <= 1.0:
             raise ConfigurationError(f"--threshold {option!r}: a threshold must be within [0, 1]")
         if name.strip() not in names:
-            raise ConfigurationError(
-                f"--threshold {option!r}: {name} is not measured; measure it by --metrics "
+            unknown = did_you_mean(name.strip(), {*names, *list_evaluators()})
+            advice = (
+                f"{name} is not measured; measure it by --metrics "
                 f"{','.join([*names, name.strip()])}"
+                if name.strip() in list_evaluators()
+                else f"no metric {name.strip()!r}{unknown}; measured are {', '.join(names)}"
             )
+            raise ConfigurationError(f"--threshold {option!r}: {advice}")
     evaluators: list[Evaluator] = []
     scoring: ScoringPolicy = getattr(ScoringPolicy, policy.name).with_declines(declines)
     for name in names:
+        if name in criteria:
+            threshold = scores.get(name, Rubric.threshold)
+            evaluators.append(Rubric(name, criteria[name], threshold, policy=scoring))
+            continue
         kind, threshold = get_evaluator(name), scores.get(name)
         if strategy is not None and issubclass(kind, ClaimEvaluator):
             evaluators.append(kind(threshold, policy=scoring, strategy=strategy.value))
         else:
             evaluators.append(kind(threshold, policy=scoring))
     return tuple(evaluators)
+
+
+def _criteria_of(rubrics: Sequence[str]) -> dict[str, str]:
+    """The criteria that `--rubric` has, by their names."""
+    criteria: dict[str, str] = {}
+    for option in rubrics:
+        name, equals, criterion = option.partition("=")
+        name = name.strip()
+        if not (equals and criterion.strip()) or not name.isidentifier() or name in criteria:
+            raise ConfigurationError(
+                f"--rubric {option!r}: write it as NAME=CRITERION with a name of letters, digits "
+                "and underscores, once each, such as 'polite=The answer is polite.'"
+            )
+        criteria[name] = criterion
+    return criteria
 
 
 def named_metrics(metrics: str) -> list[str]:

@@ -39,7 +39,7 @@ def report(
     pipeline: Pipeline = None,
     worst: Annotated[int, typer.Option(min=0, help="How many answers to show in full.")] = 300,
 ) -> int:
-    """Write one HTML page of stored results: scores, charts, and the worst answers by claim."""
+    """Write an HTML page of stored results. It shows the worst answers claim by claim."""
     from ragaliq.reports import write_report
 
     page = out or _DEFAULT

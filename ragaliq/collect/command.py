@@ -88,7 +88,7 @@ def collect(
         float, typer.Option(min=0.1, help="Seconds to wait for late spans of a whole trace.")
     ] = 2.0,
 ) -> int:
-    """Receive traces by OTLP over HTTP and score a sample of their answers, until SIGTERM."""
+    """Receive traces by OTLP and score their answers. Runs until SIGTERM."""
     import uvicorn
 
     from ragaliq.collect.assembly import Assembly

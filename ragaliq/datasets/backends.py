@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from ragaliq.core.concurrency import pause_before_retry
+from ragaliq.core.dates import DATE_EXAMPLES, parse_moment
 from ragaliq.core.origin import run_of
 from ragaliq.core.results import Status
 from ragaliq.core.run import SpanTarget
@@ -228,13 +229,11 @@ class AskedWindow(NamedTuple):
         for name in ("since", "until"):
             if name in options:
                 try:
-                    moment = datetime.fromisoformat(options[name])
-                except ValueError:
+                    times[name] = parse_moment(options[name]).timestamp()
+                except (ValueError, OverflowError):
                     raise ConfigurationError(
-                        f"{address}: {name} is a day or a time, such as 2026-11-01T12:00"
+                        f"{address}: {name} is not a date: write {DATE_EXAMPLES}"
                     ) from None
-                moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-                times[name] = moment.timestamp()
         return cls(times.get("since"), times.get("until"), int(limit) if limit else None)
 
     def holds(self, began: float) -> bool:

@@ -7,8 +7,10 @@ import json
 import logging
 import math
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal
@@ -354,20 +356,37 @@ def _missing(
     problem = f"{', '.join(some)} and {last} were found" if some else f"{last} was found"
     # Show the names only if some are known: a table without a header would be quoted here.
     columns = f"none of its {len(names)} columns has a known name"
-    if any(map(recognised, names)) or own_names:
-        columns = f"the columns are {', '.join(map(repr, names[:_SHOWN]))}"
+    if any(map(recognised, names)) or own_names or all(map(_is_like_a_name, names)):
+        more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+        columns = f"the columns are {', '.join(map(repr, names[:_SHOWN]))}{more}"
     wrong = [
         f"no column is called {own_names[field]!r} (--field {field}={own_names[field]})"
         for field in lacking
         if field in own_names
     ]
-    options = " ".join(f"--field {field}=COLUMN" for field in lacking)
+    meant = {field: _nearest(field, names) or "COLUMN" for field in lacking}
+    options = " ".join(
+        f"--field {shlex.quote(f'{field}={column}')}" for field, column in meant.items()
+    )
     return fault(
         row.where,
         problem,
-        f"{', '.join([columns, *wrong])}; say where they are: {options} "
-        f"(in Python fields={{{lacking[0]!r}: 'COLUMN'}})",
+        f"{', '.join([columns, *wrong])}; say where they are: {options} (in Python fields={meant})",
     )
+
+
+def _is_like_a_name(name: str) -> bool:
+    """Whether a text can be a column's name: one or two words of letters, digits and `_`."""
+    return len(name) <= _NAME and len(name.split()) <= 2 and plain_name(name).isidentifier()
+
+
+def _nearest(field: str, names: Sequence[str]) -> str:
+    """The column whose name is nearly one of the field's; empty where none is."""
+    known = {plain_name(name): name for name in names if _is_like_a_name(name)}
+    for alias, of in _FIELD_OF.items():
+        if of == field and (near := get_close_matches(alias, known, n=1, cutoff=0.8)):
+            return known[near[0]]
+    return ""
 
 
 # The cases of a file.

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Self
 
+from ragaliq.core.checks import did_you_mean
 from ragaliq.errors import ConfigurationError
+from ragaliq.evaluators.registry import list_evaluators
 from ragaliq.records.summary import TOLERANCE, Summary
 from ragaliq.reports.wording import decimals_apart
 
@@ -44,6 +46,11 @@ class Goal(NamedTuple):
             raise ConfigurationError(
                 f"{option} {text!r}: write it as METRIC=MEAN, with a mean within [0, 1], or as "
                 "the share of answers that must pass, such as 0.9"
+            )
+        if metric and metric not in metrics and metric not in list_evaluators():
+            hint = did_you_mean(metric, {*metrics, *list_evaluators()})
+            raise ConfigurationError(
+                f"{option} {text!r}: no metric {metric!r}{hint}; measured are {', '.join(metrics)}"
             )
         if metric and metric not in metrics:
             names = [*metrics, metric]

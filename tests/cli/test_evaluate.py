@@ -179,11 +179,42 @@ def test_a_sink_that_does_not_store_the_results_ends_with_code_3(ragaliq, write_
     assert "sink sqlite: 2 not stored" in done.stderr
 
 
-def test_a_sink_with_no_place_for_the_results_ends_with_code_3(ragaliq, write_cases):
-    sink = "phoenix://127.0.0.1:1"  # never asked
-    done = ragaliq("evaluate", write_cases(GOOD, BAD), "--sink", sink, code=3)
+@pytest.mark.parametrize("sink", ["phoenix://127.0.0.1:1", "langfuse", "mlflow"])
+def test_a_sink_of_spans_is_refused_at_once_for_cases_without_traces(ragaliq, write_cases, sink):
+    done = ragaliq("evaluate", write_cases(GOOD, BAD), "--sink", sink, code=2)
 
-    assert "sink phoenix: 2 passed over" in done.stderr
+    assert f"--sink {sink}" in done.stderr
+    assert "sqlite:///" in done.stderr  # the way out
+    assert not done.stdout  # nothing was judged
+
+
+def test_a_sink_with_no_place_for_the_results_ends_with_code_3(ragaliq, write_cases):
+    keys = {"LANGSMITH_API_KEY": "k", "LANGSMITH_ENDPOINT": "http://127.0.0.1:1"}  # never asked
+    done = ragaliq("evaluate", write_cases(GOOD, BAD), "--sink", "langsmith", code=3, **keys)
+
+    assert "sink langsmith: 2 passed over" in done.stderr
+
+
+def test_a_misspelt_metric_of_a_goal_gets_the_right_name_and_no_wrong_advice(ragaliq, write_cases):
+    for option in ("--fail-under", "--threshold"):
+        done = ragaliq("evaluate", write_cases(GOOD), option, "faithfulnes=0.9", code=2)
+        assert "did you mean 'faithfulness'?" in done.stderr
+        assert "--metrics" not in done.stderr
+
+
+def test_a_rubric_needs_a_judge_that_is_a_language_model(ragaliq, write_cases):
+    polite = "polite=The answer is polite."
+    done = ragaliq("evaluate", write_cases(GOOD), "--rubric", polite, code=2)
+    assert "'polite' needs a judge" in done.stderr
+
+    done = ragaliq("estimate", write_cases(GOOD), "--rubric", polite, "--metrics", "faithfulness")
+    assert "3 requests" in done.stdout  # claims, verdicts, the rubric
+
+
+@pytest.mark.parametrize("wrong", ["polite", "=Be polite.", "po lite=Be polite.", "faithfulness=x"])
+def test_a_rubric_without_a_name_or_criterion_is_refused(ragaliq, write_cases, wrong):
+    done = ragaliq("estimate", write_cases(GOOD), "--rubric", wrong, code=2)
+    assert "rubric" in done.stderr.lower()
 
 
 def test_no_text_holds_for_sinks_whatever_the_environment_says(ragaliq, write_cases):

@@ -93,7 +93,11 @@ REFUSED = {
         ("cases.jsonl --judge local>cluade", 2, "did you mean 'claude'"),
         ("cases.jsonl --judge entailment", 2, "a model's folder or .onnx file"),
         ("cases.jsonl --judge entailment --model nowhere/m.onnx", 2, "no file"),
-        ("cases.jsonl --threshold recall=0.5", 2, "measure it by --metrics faithfulness,recall"),
+        (
+            "cases.jsonl --threshold context_recall=0.5",
+            2,
+            "measure it by --metrics faithfulness,context_recall",
+        ),
         ("cases.jsonl --threshold faithfulness", 2, "write it as METRIC=SCORE"),
         ("cases.jsonl --threshold faithfulness=2", 2, "threshold must be within [0, 1]"),
         ("cases.jsonl --fail-under relevance=2", 2, "with a mean within [0, 1]"),

@@ -187,7 +187,17 @@ REFUSED = [
         "no response and no context were found; the columns are 'question', 'reply'; say",
     ),
     ([{"q": "Q", "context": "C"}], {}, "--field query=COLUMN --field response=COLUMN (in Python"),
-    ([{"q": "Q", "a": "secret"}], {}, "none of its 2 columns has a known name; say where they are"),
+    ([{"q": "Q", "a": "secret"}], {}, "the columns are 'q', 'a'; say where they are"),
+    (
+        [{"What is it?": "Q", "It is a secret.": "A"}],  # a table without a header
+        {},
+        "none of its 2 columns has a known name; say where they are",
+    ),
+    (
+        [{"questions": "Q", "antworten": "A", "contextes": "C"}],
+        {},
+        "--field query=questions --field response=COLUMN --field context=contextes (in Python",
+    ),
     (
         [{"Frage": "Q", "answer": "A", "context": "C"}],
         {"query": "frage"},

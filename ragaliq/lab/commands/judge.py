@@ -62,7 +62,8 @@ def bench(
     base_url: BaseUrl = None,
     calibration: CalibrationFile = None,
     out: Annotated[
-        Path | None, typer.Option(help="A .json file for figures and decisions, without texts.")
+        Path | None,
+        typer.Option("--out", "-o", help="A .json file for figures and decisions, without texts."),
     ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="An .svg file for the reliability plot.")

@@ -83,7 +83,7 @@ def label(
         typer.Option(help="Show how far two people's labels agree.", metavar="PATH PATH"),
     ] = None,
 ) -> int:
-    """Mark claims as supported, contradicted or not covered, for quality, bench and calibrate."""
+    """Label claims by hand. The labels serve quality, judge bench and calibrate."""
     if compare is not None:
         if source is not None or out is not None:
             raise ConfigurationError("--compare takes two files of labels and nothing else")

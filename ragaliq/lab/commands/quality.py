@@ -101,12 +101,14 @@ def quality(
     policy: Annotated[
         PolicyName, typer.Option(help="The policy of the stored scores; for --rejudge.")
     ] = PolicyName.LIVE,
-    out: Annotated[Path | None, typer.Option(help="A .json file for the figures.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="A .json file for the figures.")
+    ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="An .svg file for a picture of the weeks.")
     ] = None,
 ) -> int:
-    """Print quality by week as your reviewers would judge it, with intervals, and what moved."""
+    """Print quality by week as reviewers judge it. Shows intervals, and what moved."""
     for option, path, ending in (("--out", out, ".json"), ("--plot", plot, ".svg")):
         if path is not None and path.suffix.lower() != ending:
             raise ConfigurationError(f"{option} {path}: name a {ending} file")
