@@ -259,8 +259,8 @@ def evaluators_of(
     scoring: ScoringPolicy = getattr(ScoringPolicy, policy.name).with_declines(declines)
     for name in names:
         if name in criteria:
-            threshold = scores.get(name, Rubric.threshold)
-            evaluators.append(Rubric(name, criteria[name], threshold, policy=scoring))
+            least = scores.get(name, Rubric.threshold)
+            evaluators.append(Rubric(name, criteria[name], least, policy=scoring))
             continue
         kind, threshold = get_evaluator(name), scores.get(name)
         if strategy is not None and issubclass(kind, ClaimEvaluator):

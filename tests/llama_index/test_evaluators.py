@@ -9,10 +9,14 @@ from llama_index.core.base.response.schema import (
 )
 from llama_index.core.bridge.pydantic import BaseModel
 from llama_index.core.chat_engine.types import AgentChatResponse
-from llama_index.core.evaluation import BaseEvaluator, EvaluationResult
+from llama_index.core.evaluation import BaseEvaluator, BatchEvalRunner, EvaluationResult
 from llama_index.core.prompts import PromptTemplate
 
 from llama_index.evaluation.ragaliq import (
+    ChunkUtilityEvaluator,
+    ContextPrecisionEvaluator,
+    ContextRecallEvaluator,
+    CorrectnessEvaluator,
     FaithfulnessEvaluator,
     HallucinationEvaluator,
     RagaliqEvaluationResult,
@@ -194,3 +198,61 @@ def test_prompts_belong_to_the_judge(judge):
     assert evaluator.get_prompts() == {}
     with pytest.raises(ConfigurationError, match="no prompt eval_template"):
         evaluator.update_prompts({"eval_template": PromptTemplate("{query_str}")})
+
+
+def test_correctness_compares_the_answer_with_the_reference_both_ways(judge):
+    evaluator = CorrectnessEvaluator(judge)
+    good = evaluator.evaluate(QUESTION, SUPPORTED, reference="Refunds take five days.")
+    assert (good.evaluator_name, good.score, good.passing) == ("correctness", 1.0, True)
+
+    half = evaluator.evaluate(QUESTION, MIXED, reference=["Refunds take five days."])
+    assert half.score == pytest.approx(2 / 3)  # one confirmed, one not, nothing missing
+
+    missing = evaluator.evaluate(QUESTION, SUPPORTED)
+    assert missing.invalid_result
+    assert "needs reference" in missing.invalid_reason
+
+
+def test_context_recall_counts_the_facts_of_the_reference_that_the_contexts_cover(judge):
+    facts = ["Refunds take five days.", "Refunds are free."]
+    result = ContextRecallEvaluator(judge).evaluate(contexts=CONTEXTS, reference=facts)
+    assert (result.evaluator_name, result.score) == ("context_recall", 0.5)
+    assert ContextRecallEvaluator(judge).evaluate(reference=facts).invalid_result
+
+
+def test_context_precision_and_chunk_utility_look_at_the_contexts():
+    precision = ContextPrecisionEvaluator("local").evaluate(QUESTION, contexts=CONTEXTS)
+    assert precision.score == 1.0  # the chunk that helps comes first
+    swapped = ContextPrecisionEvaluator("local").evaluate(QUESTION, contexts=CONTEXTS[::-1])
+    assert swapped.score == 0.5
+    utility = ChunkUtilityEvaluator("local").evaluate(QUESTION, SUPPORTED, CONTEXTS)
+    assert utility.score == 0.5  # one chunk of two was used
+
+
+def test_relevancy_falls_with_contexts_that_have_nothing_to_do_with_the_question():
+    evaluator = RelevancyEvaluator("local")
+    alone = evaluator.evaluate(QUESTION, SUPPORTED)
+    fitting = evaluator.evaluate(QUESTION, SUPPORTED, CONTEXTS)
+    astray = evaluator.evaluate(QUESTION, SUPPORTED, ["The cat is black."])
+    assert alone.score >= fitting.score > astray.score == 0.0
+    assert fitting.usage.requests >= alone.usage.requests
+    assert "best chunk" in astray.feedback
+
+
+@pytest.mark.parametrize("reference", [42, [object()]])
+def test_a_reference_that_is_no_text_is_an_invalid_result(judge, reference):
+    result = CorrectnessEvaluator(judge).evaluate(QUESTION, SUPPORTED, reference=reference)
+    assert result.invalid_result
+    assert result.invalid_reason.startswith("malformed input")
+
+
+@pytest.mark.filterwarnings("ignore:asyncio_module:DeprecationWarning")
+async def test_a_batch_runner_gives_each_answer_its_own_reference(judge):
+    runner = BatchEvalRunner({"correctness": CorrectnessEvaluator(judge)})
+    results = await runner.aevaluate_response_strs(
+        queries=[QUESTION, QUESTION],
+        response_strs=[SUPPORTED, SUPPORTED],
+        contexts_list=[CONTEXTS, CONTEXTS],
+        reference=["Refunds take five days.", "The moon is made of cheese."],
+    )
+    assert [result.score for result in results["correctness"]] == [1.0, 0.0]

@@ -4,12 +4,16 @@
 
     handler = attach(judge="local", sample_rate=0.1)
 
-From then on a sample of all answers is scored in the background. The three evaluators are for
+From then on a sample of all answers is scored in the background. The evaluators are for
 `BatchEvalRunner` and for your own calls.
 """
 
 from llama_index.evaluation.ragaliq.attach import attach, attached, detach
 from llama_index.evaluation.ragaliq.evaluators import (
+    ChunkUtilityEvaluator,
+    ContextPrecisionEvaluator,
+    ContextRecallEvaluator,
+    CorrectnessEvaluator,
     FaithfulnessEvaluator,
     HallucinationEvaluator,
     RagaliqEvaluationResult,
@@ -22,6 +26,10 @@ from llama_index.evaluation.ragaliq.guards import (
 from llama_index.evaluation.ragaliq.span_handler import RagaliqSpanHandler
 
 __all__ = [
+    "ChunkUtilityEvaluator",
+    "ContextPrecisionEvaluator",
+    "ContextRecallEvaluator",
+    "CorrectnessEvaluator",
     "FaithfulnessEvaluator",
     "GuardedChatEngine",
     "GuardedQueryEngine",

@@ -40,6 +40,10 @@ from ragaliq import (
 )
 
 __all__ = [
+    "ChunkUtilityEvaluator",
+    "ContextPrecisionEvaluator",
+    "ContextRecallEvaluator",
+    "CorrectnessEvaluator",
     "FaithfulnessEvaluator",
     "HallucinationEvaluator",
     "RagaliqEvaluationResult",
@@ -99,7 +103,7 @@ class _MetricEvaluator(BaseEvaluator):
     metric_class: ClassVar[type[Evaluator]]
     """ragaliq's evaluator."""
     inputs: ClassVar[tuple[str, ...]]
-    """What must be given, of `query`, `response` and `contexts`."""
+    """What must be given, of `query`, `response`, `contexts` and `reference`."""
 
     def __init__(
         self,
@@ -126,6 +130,8 @@ class _MetricEvaluator(BaseEvaluator):
         query: Any | None = None,
         response: Any | None = None,
         contexts: Contexts | None = None,
+        *,
+        reference: str | Sequence[str] | None = None,
         **kwargs: Any,
     ) -> RagaliqEvaluationResult:
         """Score an answer; works inside a running event loop too.
@@ -136,13 +142,16 @@ class _MetricEvaluator(BaseEvaluator):
                 to its end.
             contexts: What it was made from: strings, nodes, or chunks with ids; by default the
                 source nodes of a response object.
+            reference: What a good answer says: a text, or a list of facts.
             **kwargs: Accepted and ignored, as LlamaIndex hands evaluators more than they ask for.
 
         Returns:
             The score and its reasons, or an invalid result that says why there is none.
         """
         return at_once(
-            self._evaluate(query, response, contexts, read_answer, self._metric.evaluate_sync)
+            self._evaluate(
+                (query, response, contexts, reference), read_answer, self._metric.evaluate_sync
+            )
         )
 
     async def aevaluate(
@@ -150,19 +159,22 @@ class _MetricEvaluator(BaseEvaluator):
         query: Any | None = None,
         response: Any | None = None,
         contexts: Contexts | None = None,
+        *,
+        reference: str | Sequence[str] | None = None,
         **kwargs: Any,
     ) -> RagaliqEvaluationResult:
         """`evaluate` for asynchronous code."""
-        return await self._evaluate(query, response, contexts, aread_answer, self._metric.evaluate)
+        return await self._evaluate(
+            (query, response, contexts, reference), aread_answer, self._metric.evaluate
+        )
 
     async def _evaluate(
         self,
-        query: Any,
-        response: Any,
-        contexts: Any,
+        inputs: tuple[Any, Any, Any, Any],
         read: Callable[[Any], Any],
         judge: Callable[..., Any],
     ) -> RagaliqEvaluationResult:
+        query, response, contexts, reference = inputs
         shown: dict[str, Any] = {"query": text_of(query) or None}
         try:
             answer = await value_of(read(response))
@@ -176,11 +188,23 @@ class _MetricEvaluator(BaseEvaluator):
             texts = [each if isinstance(each, str) else each.text for each in chunks or ()]
             shown["contexts"] = texts
             _require_texts(query, response, answer)
-            given = {"query": query, "response": answer.strip() or None, "contexts": chunks}
+            given = {
+                "query": query,
+                "response": answer.strip() or None,
+                "contexts": chunks,
+                "reference": reference or None,
+            }
             if missing := [name for name in self.inputs if given[name] is None]:
                 needed = " and ".join(missing)
                 return self._invalid(f"missing input: {self._metric.name} needs {needed}", shown)
-            case = RAGTestCase(query=text_of(query), context=chunks or [], response=answer)
+            is_answer = isinstance(reference, str)
+            case = RAGTestCase(
+                query=text_of(query),
+                context=chunks or [],
+                response=answer,
+                expected_answer=reference if is_answer else None,
+                expected_facts=[] if is_answer or reference is None else list(reference),
+            )
         except TypeError as error:
             return self._invalid(f"malformed input: {error}", shown)
         except ValueError as error:  # pydantic's, which may quote
@@ -254,14 +278,80 @@ class HallucinationEvaluator(_MetricEvaluator):
     inputs = ("response", "contexts")
 
 
-class RelevancyEvaluator(_MetricEvaluator):
-    """Whether the answer addresses the question; the contexts play no part.
+class _Relevancy(ragaliq.RelevanceEvaluator):
+    """Relevance of the answer and, where there is a context, of its best chunk: the lower one."""
 
-    Needs a query and a response. See `ragaliq.RelevanceEvaluator`.
+    async def measure(self, test_case: RAGTestCase, judge: ragaliq.LLMJudge) -> EvaluationResult:
+        answer = await super().measure(test_case, judge)
+        if answer.score is None or not test_case.context:
+            return answer
+        precision = ragaliq.ContextPrecisionEvaluator(policy=self.policy)
+        context = await precision.measure(test_case, judge)
+        usage = answer.usage + context.usage
+        best = max((row["relevance"] for row in context.raw_response["chunks"]), default=None)
+        if best is None:
+            return context.model_copy(update={"evaluator_name": self.name, "usage": usage})
+        score = min(answer.score, best)
+        return answer.model_copy(
+            update={
+                "score": score,
+                "passed": self.is_passing(score),
+                "reasoning": f"{answer.reasoning}\nThe best chunk has a relevance of {best:.2f}.",
+                "usage": usage,
+                "tokens_used": usage.total_tokens,
+            }
+        )
+
+
+class RelevancyEvaluator(_MetricEvaluator):
+    """Relevance of answer and contexts to the question, as LlamaIndex's class of this name.
+
+    Needs a query and a response. Without contexts, the score is that of `ragaliq.RelevanceEvaluator`;
+    with contexts, the relevance of the best chunk if that is lower, at one request for each chunk.
     """
 
-    metric_class = ragaliq.RelevanceEvaluator
+    metric_class = _Relevancy
     inputs = ("query", "response")
+
+
+class CorrectnessEvaluator(_MetricEvaluator):
+    """Agreement of the answer with a reference answer, claim by claim, both ways.
+
+    Needs a response and a reference. See `ragaliq.CorrectnessEvaluator` for score and options.
+    """
+
+    metric_class = ragaliq.CorrectnessEvaluator
+    inputs = ("response", "reference")
+
+
+class ContextPrecisionEvaluator(_MetricEvaluator):
+    """Rank-aware share of the contexts that help to answer the question.
+
+    Needs a query and contexts. See `ragaliq.ContextPrecisionEvaluator` for score and options.
+    """
+
+    metric_class = ragaliq.ContextPrecisionEvaluator
+    inputs = ("query", "contexts")
+
+
+class ContextRecallEvaluator(_MetricEvaluator):
+    """Share of the reference's facts that the contexts cover.
+
+    Needs contexts and a reference. See `ragaliq.ContextRecallEvaluator` for score and options.
+    """
+
+    metric_class = ragaliq.ContextRecallEvaluator
+    inputs = ("contexts", "reference")
+
+
+class ChunkUtilityEvaluator(_MetricEvaluator):
+    """Share of the contexts that the answer used.
+
+    Needs a response and contexts. See `ragaliq.ChunkUtilityEvaluator` for score and options.
+    """
+
+    metric_class = ragaliq.ChunkUtilityEvaluator
+    inputs = ("response", "contexts")
 
 
 def _chunks(contexts: Any) -> list[str | ContextChunk]:
