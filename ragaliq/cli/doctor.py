@@ -18,7 +18,6 @@ from ragaliq.cli.console import (
     ExitCode,
     errors,
     escape_for_terminal,
-    exports_telemetry,
     output,
 )
 from ragaliq.cli.options import BaseUrl, Judge, Model, choose_judge
@@ -104,7 +103,7 @@ def doctor(
         output.print("nothing is wrong here")
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_row("Python", platform.python_version())
-    rows = (*_packages(), *_environment(os.environ, known_variables()), *_providers())
+    rows = (*_packages(), *_environment(os.environ, known_variables()), *_providers(os.environ))
     for name, state in rows:
         table.add_row(name, escape_for_terminal(state, limit=100))
     output.print()
@@ -135,21 +134,24 @@ def _environment(environ: Mapping[str, str], known: Collection[str]) -> Iterator
             )
 
 
-def _providers() -> Iterator[tuple[str, str]]:
-    """What becomes of each signal in a process that starts with these variables."""
-    is_exported = exports_telemetry()
-    for signal, provider in (
-        ("spans", trace.get_tracer_provider()),
-        ("metrics", metrics.get_meter_provider()),
-        ("events", _logs.get_logger_provider()),
+def _providers(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """State of each signal's provider in a process that starts here."""
+    for signal, kind, provider in (
+        ("spans", "TRACES", trace.get_tracer_provider()),
+        ("metrics", "METRICS", metrics.get_meter_provider()),
+        ("events", "LOGS", _logs.get_logger_provider()),
     ):
-        kind = type(provider)
-        is_real = is_exported and "Proxy" not in kind.__name__ and "NoOp" not in kind.__name__
-        state = (
-            f"{kind.__module__.partition('.')[0]}'s {kind.__name__}"
-            if is_real
-            else ("no provider: nothing is emitted unless the application sets one up")
+        endpoint = environ.get(f"OTEL_EXPORTER_OTLP_{kind}_ENDPOINT") or environ.get(
+            "OTEL_EXPORTER_OTLP_ENDPOINT"
         )
+        if not type(provider).__name__.startswith(("Proxy", "NoOp")):
+            state = f"a real provider: {type(provider).__module__}.{type(provider).__name__}"
+        elif endpoint:
+            state = (
+                f"no provider yet; commands and workers send to {_without_credentials(endpoint)}"
+            )
+        else:
+            state = "no provider: nothing is emitted before the application sets one up"
         yield f"OpenTelemetry {signal}", state
 
 

@@ -306,8 +306,9 @@ class _Relevancy(ragaliq.RelevanceEvaluator):
 class RelevancyEvaluator(_MetricEvaluator):
     """Relevance of answer and contexts to the question, as LlamaIndex's class of this name.
 
-    Needs a query and a response. Without contexts, the score is that of `ragaliq.RelevanceEvaluator`;
-    with contexts, the relevance of the best chunk if that is lower, at one request for each chunk.
+    Needs a query and a response. Without contexts, the score is that of
+    `ragaliq.RelevanceEvaluator`; with contexts, the relevance of the best chunk if that is lower,
+    at one request for each chunk.
     """
 
     metric_class = _Relevancy
