@@ -144,7 +144,7 @@ def _providers(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         endpoint = environ.get(f"OTEL_EXPORTER_OTLP_{kind}_ENDPOINT") or environ.get(
             "OTEL_EXPORTER_OTLP_ENDPOINT"
         )
-        if not type(provider).__name__.startswith(("Proxy", "NoOp")):
+        if not type(provider).__name__.lstrip("_").startswith(("Proxy", "NoOp")):
             state = f"a real provider: {type(provider).__module__}.{type(provider).__name__}"
         elif endpoint:
             state = (

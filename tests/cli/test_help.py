@@ -103,3 +103,6 @@ def test_doctor_names_faults_before_the_lists(ragaliq):
 def test_doctor_says_first_that_nothing_is_wrong(ragaliq):
     lines = ragaliq("doctor").stdout.splitlines()
     assert lines[1] == "nothing is wrong here"
+    providers = [line for line in lines if line.startswith("OpenTelemetry")]
+    assert len(providers) == 3
+    assert all("no provider" in line for line in providers)
