@@ -1,8 +1,8 @@
-"""Capture: from the events of an application's run to question, context and answer.
+"""Capture: question, context and answer from the events of an application's run.
 
-The public door for those who translate a framework's events. A translator reads the framework's
-objects with a `Reader` of its own, tells a `RunLog` what happens, keeps its runs in a `RunRegistry`
-and submits the log where it would submit a case:
+The public door for adapters. An adapter reads the framework's objects with its own `Reader`,
+records events in a `RunLog`, keeps its runs in a `RunRegistry` and submits the log instead of a
+case:
 
     log = RunLog(run_id)
     log.began(root, None)

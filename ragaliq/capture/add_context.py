@@ -1,4 +1,4 @@
-"""Context that the application names inside a run, whatever follows the run."""
+"""Context that the application adds inside a run of any adapter."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _FINDERS: list[FindRuns] = []
 
 
 def find_current_runs(finder: FindRuns) -> None:
-    """Have `add_context` reach the runs that a framework's handlers follow."""
+    """Register a function that finds the current runs of a framework's handlers."""
     _FINDERS.append(finder)
 
 
 def add_context(*documents: Any, replace: bool = False) -> None:
-    """Name what the answer of the current run is made from; see `Monitor.add_context`."""
+    """Add context to the current run; see `Monitor.add_context`."""
     held = [each for given in documents for each in (given if type(given) is list else [given])]
     for log, reader in [run for finder in _FINDERS for run in finder()]:
         if replace:

@@ -1,9 +1,8 @@
 """The calls of models that led to an answer.
 
-The reply of a call is the answer, or a part of it, only if it stands in the run's output. The calls
-whose replies stand in that call's prompt led to the answer as well, and so on: drafts,
-sub-questions, agents as tools. Graders, routers and query writers did not: nobody was shown their
-replies.
+The reply of a call is the answer, or a part of it, only if it occurs in the run's output. Calls
+whose replies occur in that call's prompt led to the answer too, and so on: drafts, sub-questions,
+agents as tools. Graders, routers and query writers did not: their replies are in no prompt.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ from typing import NamedTuple
 from ragaliq.capture.phrases import MarkedText, PhraseIndex, is_telling, normalize
 from ragaliq.capture.texts import Message
 
-# Letters that a short answer has at least if finding it in another text is to mean anything.
+# Least letters of a short answer whose occurrence in another text is not chance.
 _TELLING = 20
-# Share of an answer's runs of three words, or of a structured reply's words, that must be found.
+# Least share found of an answer's runs of three words, or of a structured reply's words.
 _TOUCHED_UP, _FILLED_IN = 0.5, 0.6
 # A reply of fewer words grades rather than answers.
 _VERDICT_WORDS = 4
-# So many calls before one may have made texts that it is shown.
+# Most earlier calls whose texts may be in a call's prompt.
 _MOST_BEFORE = 20
 _CITED = re.compile(r"\[\^?\d+[^\]]{0,20}\]|【[^】]*】")  # which applications add, or take away
 
@@ -36,13 +35,13 @@ class Call(NamedTuple):
 
     Attributes:
         messages: Its prompt.
-        reply: What it said; None if it did not end well.
-        also: The texts in the arguments of tools it called: structured answers are given so.
-        began: Place of its beginning in the run's order of events.
-        ended: Place of its end there.
-        is_aside: Whether it works for a retriever; nobody reads its reply.
-        for_tool: What the tool that it works for said, which may pass its reply on.
-        to_answer: How many steps around it is one that returned the answer; infinite for none.
+        reply: Its reply; None if it failed.
+        also: Texts in the arguments of its tool calls, which may be structured answers.
+        began: Position of its begin in the run's order of events.
+        ended: Position of its end there.
+        is_aside: Whether it works for a retriever, so that its reply is not an answer.
+        for_tool: Result of the tool that it works for, which may contain its reply.
+        to_answer: Number of enclosing steps up to one that returned the answer; infinite for none.
     """
 
     messages: Sequence[Message]
@@ -56,7 +55,7 @@ class Call(NamedTuple):
 
 
 def without_citations(text: str) -> str:
-    """A text without numbered citations."""
+    """Remove numbered citations from a text."""
     return _CITED.sub(" ", text)
 
 
@@ -66,13 +65,13 @@ def calls_behind(
     queries: Collection[str],
     words: Callable[[str], str],
 ) -> list[Call]:
-    """The calls that led to an answer: those that gave it, then those that they rest on.
+    """Calls that led to an answer: first those that gave it, then those they depend on.
 
     Args:
         calls: The run's calls, in the order of their beginnings.
         answer: The answer.
-        queries: What retrievers were asked, normalized: a model's query that also stands in a
-            prompt tells nothing of what that model was shown.
+        queries: Normalized retriever queries: a query in a prompt does not prove that its author's
+            call led to the answer.
         words: Normalizes a text, and remembers it.
     """
     answering = answering_calls(calls, answer)
@@ -123,7 +122,7 @@ def calls_behind(
 
 
 def answering_calls(calls: Sequence[Call], answer: str) -> list[Call]:
-    """The calls whose replies are the answer, or make it up; none where no reply stands in it."""
+    """Calls whose replies are the answer or parts of it; none if no reply occurs in it."""
     answer = normalize(without_citations(answer))
     if not answer:
         return []
@@ -143,12 +142,12 @@ def answering_calls(calls: Sequence[Call], answer: str) -> list[Call]:
 
 
 class FinalReply(NamedTuple):
-    """The reply that a run ended with, where no output shows its answer.
+    """Final reply of a run without an output that shows its answer.
 
     Attributes:
         call: The call that gave it; None if no model replied.
-        is_doubtful: Whether another reply may be the answer: of a draft, and what was made of it
-            with the same documents, it is not known which one a person reads.
+        is_doubtful: Whether another reply may be the answer: a draft and its revision from the same
+            documents cannot be told apart.
     """
 
     call: Call | None
@@ -156,17 +155,17 @@ class FinalReply(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What was said; the arguments of a tool that ended the run where nothing was."""
+        """Text of the reply, or the arguments of a tool that ended the run."""
         if self.call is None:
             return ""
         return self.call.reply or next(iter(self.call.also), "")
 
 
 def final_reply(calls: Sequence[Call], documents: Collection[str]) -> FinalReply:
-    """The last reply that was made from what was found, or rewords one that was.
+    """Last reply that was made from the documents, or rewords one that was.
 
-    A model that was shown a reply, and says nothing of it nor of the documents, checked it: nobody
-    reads that in the answer's place, nor what to ask next, nor the name of the conversation.
+    A model with a reply in its prompt that repeats neither it nor the documents checked it; such a
+    verdict is not the answer, nor is a follow-up question or the conversation's title.
 
     Args:
         calls: The run's calls, in the order of their beginnings.
@@ -202,12 +201,12 @@ def final_reply(calls: Sequence[Call], documents: Collection[str]) -> FinalReply
 
 
 def _shown_to(call: Call) -> str:
-    """What a model was shown that is not its own conversation."""
+    """Prompt of a call without its own conversation."""
     return "\n".join(text for m in call.messages if m.role != "assistant" for text in m.texts)
 
 
 def _documents_in(call: Call, documents: Collection[str], before: Sequence[Call] = ()) -> set[str]:
-    """The documents that a model was shown; not those that only an earlier answer repeats."""
+    """Documents in a call's prompt, without those that only an earlier answer repeats."""
     prompt = _shown_to(call)
     for earlier in before:
         prompt = prompt.replace(earlier.reply or "", "") if earlier.reply else prompt
@@ -215,7 +214,7 @@ def _documents_in(call: Call, documents: Collection[str], before: Sequence[Call]
 
 
 def _is_sentence(call: Call) -> bool:
-    """Whether a reply is more than a grade."""
+    """True if a reply is more than a grade."""
     return len((call.reply or "").split()) >= _VERDICT_WORDS
 
 
@@ -224,13 +223,13 @@ def _quotes(call: Call, earlier: Call) -> bool:
 
 
 def _shared(text: str | None, other: str | None) -> float:
-    """The share of a text's runs of three words that another one has."""
+    """Share of a text's runs of three words that occur in another."""
     own, others = (_grams(normalize(each or "")) for each in (text, other))
     return len(own & others) / len(own) if own else 0.0
 
 
 def _parts(said: Sequence[tuple[Call, list[str]]], answer: str) -> list[Call]:
-    """The calls whose replies stand in the answer; of equal ones as many as stand there."""
+    """Calls whose replies occur in the answer; of equal ones as many as occur."""
     telling = max(1, min(_TELLING, len(answer) // 2))
     parts: defaultdict[str, list[Call]] = defaultdict(list)
     for call, (reply, *_) in said:
@@ -246,7 +245,7 @@ def _parts(said: Sequence[tuple[Call, list[str]]], answer: str) -> list[Call]:
 
 
 def _touched_up(said: Sequence[tuple[Call, list[str]]], answer: str) -> list[Call]:
-    """The call whose reply was rewritten, or whose structured reply filled a template."""
+    """Call whose reply was rewritten, or whose structured reply filled a template."""
     grams, words = _grams(answer), set(answer.split())
     best: tuple[float, Call] | None = None
     for call, texts in sorted(said, key=lambda each: each[0].ended):
@@ -261,7 +260,7 @@ def _touched_up(said: Sequence[tuple[Call, list[str]]], answer: str) -> list[Cal
 
 
 def _values(call: Call) -> list[str]:
-    """The values of a structured reply, without the names of its fields."""
+    """Values of a structured reply, without field names."""
     reply = (call.reply or "").strip().removeprefix("```json").strip("`\n ")
     values, todo = list(call.also), []
     if reply[:1] in {"{", "["}:

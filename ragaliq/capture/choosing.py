@@ -13,7 +13,7 @@ Chosen = str | Mapping[str, Any] | Iterable[str | Mapping[str, Any]]
 
 
 class RunFilter:
-    """Tells which runs a handler follows.
+    """Selects the runs that a handler captures.
 
     Args:
         only: Follow the outermost run that one of these describes; everything where it is None.
@@ -28,11 +28,11 @@ class RunFilter:
         self._ignore = () if ignore is None else _listed("ignore", ignore)
 
     def chooses(self, name: str, tags: Collection[str], metadata: Mapping[str, Any]) -> bool:
-        """Whether `only` describes a run."""
+        """Check whether `only` matches a run."""
         return self._only is None or _describes(self._only, name, tags, metadata)
 
     def ignores(self, name: str, tags: Collection[str], metadata: Mapping[str, Any]) -> bool:
-        """Whether `ignore` describes a run."""
+        """Check whether `ignore` matches a run."""
         return _describes(self._ignore, name, tags, metadata)
 
 

@@ -1,7 +1,7 @@
-"""The conversation before a question: from messages to turns, and what turns were made from.
+"""Conversation before a question: turns from messages, with the chunks of their answers.
 
-The answering model's prompt holds the earlier messages, but seldom the chunks that earlier answers
-were made from. `Conversations` remembers those of the runs that it has seen.
+The answering model's prompt contains the earlier messages, but rarely the chunks that earlier
+answers were made from. `Conversations` remembers those of captured runs.
 """
 
 from __future__ import annotations
@@ -24,11 +24,10 @@ _MOST_BYTES_TOGETHER = 16 * 1024 * 1024
 
 
 def turns_of_messages(messages: Iterable[Message]) -> list[Turn]:
-    """The latest turns of a conversation, oldest first: 20 at most, of 64 KiB together.
+    """Latest turns of a conversation, oldest first: at most 20, of 64 KiB together.
 
-    What tools said, and documents that came with the question, are the context of the answer that
-    follows. System messages, calls of tools and
-    messages without text are skipped.
+    Tool results, and documents in the question, are the context of the next answer. System
+    messages, tool calls and messages without text are skipped.
     """
     turns: list[Turn] = []
     told: list[str] = []
@@ -59,7 +58,7 @@ def _latest(turns: Sequence[Turn]) -> list[Turn]:
 def messages_before(
     messages: Sequence[Message], question: str, *, is_prompt: bool = False
 ) -> Sequence[Message]:
-    """The messages before the one that asks; all of them where that is not among them.
+    """Messages before the question; all of them if the question is not among them.
 
     Args:
         messages: A conversation.
@@ -81,10 +80,10 @@ def messages_before(
 
 
 def _said_by_models(history: Sequence[Turn], known: Sequence[Turn]) -> set[str]:
-    """The texts of a history that are no user's, whatever role they have there.
+    """Texts of a history that are not the user's, whatever their role.
 
-    Agents often pass reports and critiques on as messages of the user's: what stands between the
-    latest known question and its answer, the user did not say.
+    Agents often pass reports and critiques on as user messages: messages between the latest known
+    question and its answer are not from the user.
     """
     said = {turn.text.strip() for turn in known if turn.role == "assistant"}
     latest_first = [turn.text.strip() for turn in reversed(history)]
@@ -96,10 +95,10 @@ def _said_by_models(history: Sequence[Turn], known: Sequence[Turn]) -> set[str]:
 
 
 class Conversations:
-    """The latest turns of the latest conversations, by what they are called.
+    """Latest turns of the latest conversations, by name.
 
-    1,000 conversations are kept at most, of 16 MiB together; the one that was heard of longest ago
-    goes first. Not safe for threads.
+    At most 1,000 conversations are kept, of 16 MiB together; the least recently used goes first.
+    Not thread-safe.
     """
 
     def __init__(self) -> None:
@@ -108,11 +107,11 @@ class Conversations:
         self._fetched: set[str] = set()  # those with texts that were fetched, which stay out
 
     def turns(self, name: str) -> Sequence[Turn]:
-        """What is remembered of a conversation."""
+        """Remembered turns of a conversation."""
         return self._turns.get(name, ())
 
     def joined(self, case: RAGTestCase, name: str, *, fills: bool = True) -> RAGTestCase:
-        """A case with what is known of its conversation; its own turn is remembered for the next.
+        """Add the remembered conversation to a case, and remember the case's own turn.
 
         Args:
             case: The case. The answers in its history get the chunks that they were made from.

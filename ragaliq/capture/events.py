@@ -1,4 +1,4 @@
-"""What happens in a run, as plain values: the language between translators and the search."""
+"""Events of a run as plain values: written by adapters, read by the search for evidence."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Retrieved(NamedTuple):
 
 
 class Reranked(NamedTuple):
-    """A reranker let these passages through, of those that it was given."""
+    """A reranker kept these passages of those it was given."""
 
     step: Step
     passages: Passages
@@ -73,7 +73,7 @@ class StepReturned(NamedTuple):
 
 
 class TextPassed(NamedTuple):
-    """A step was given, or returned, a text under a key; by itself, the key is empty."""
+    """A step got or returned a text under a key; empty for the value itself."""
 
     step: Step
     text: str
@@ -82,7 +82,7 @@ class TextPassed(NamedTuple):
 
 
 class Answering(NamedTuple):
-    """A step began whose work it is to answer from these passages."""
+    """A step began that answers from exactly these passages."""
 
     step: Step
     passages: Passages
@@ -102,13 +102,13 @@ class Failed(NamedTuple):
 
 
 class CitedSources(NamedTuple):
-    """The run's own output names these as its sources."""
+    """The run's output names these as its sources."""
 
     passages: Passages
 
 
 class ConversationOutput(NamedTuple):
-    """The run's output is a conversation, in which tools said this in this turn."""
+    """The run's output is a conversation, with these tool results in this turn."""
 
     passages: Passages
 

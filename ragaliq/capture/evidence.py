@@ -1,17 +1,17 @@
-"""The evidence of an answer: all that its model was shown, but for models' words and the question.
+"""Evidence of an answer: everything in its model's prompts except models' words and the question.
 
-No knowledge of a framework's steps is needed. Of the prompts that led to the answer
-(`ragaliq.capture.calls`), the assistant's messages go, and piece by piece what models of this run
-or conversation had said before, and the question. The rest is evidence:
+This needs no knowledge of a framework's steps. From the prompts that led to the answer
+(`ragaliq.capture.calls`), it removes the assistant's messages, earlier words of models of this run
+or conversation, and the question. The rest is evidence:
 
-- Passages of retrievers, tools, states and inputs that stand there are chunks, with id, metadata
-  and score, in the order of their places. A passage that was cut is the part that was shown.
-- What a tool said in this turn is a chunk where no known passage stands in it.
-- All that is left is one text, with the passages in their places: what stands next to one, such
-  as a date or a price, belongs to it. Instructions are in it too, and support little.
+- Passages of retrievers, tools, states and inputs that occur there are chunks, with id, metadata
+  and score, in order of their position. Of a truncated passage, the part in the prompt counts.
+- A tool result of this turn is a chunk, unless a known passage occurs in it.
+- The rest is one text, with the passages in their places: text next to a passage, such as a date
+  or a price, belongs to it. Instructions are in it too, and support little.
 
-Where nothing is known to have been looked up, said by a tool or put into the prompt by the
-application, that text may be instructions alone: `missing` says so.
+If no search, tool or application text is known, that text may be instructions alone; `missing` then
+has the reason.
 """
 
 from __future__ import annotations
@@ -50,16 +50,16 @@ _WORDS = re.compile(r"[^\W_]+")
 
 
 class FoundContext(NamedTuple):
-    """The context of an answer, and how it was found.
+    """Context of an answer, and its source.
 
     Attributes:
-        passages: In rank order.
-        source: Where it came from, such as `prompt`, `retriever` or `tool`.
-        missing: Why there is none.
-        history: The conversation before the question, where one was seen.
+        passages: The passages in rank order.
+        source: Their source, such as `prompt`, `retriever` or `tool`.
+        missing: Reason why there are none.
+        history: The conversation before the question, if known.
         prompt: The rest of the prompts.
-        left_out: Passages that were found but not shown.
-        cut: What models had said before, which was cut out.
+        left_out: Passages that were found but are in no prompt.
+        cut: Earlier words of models, which were removed.
     """
 
     passages: Sequence[Passage]
@@ -76,9 +76,9 @@ class Candidate(NamedTuple):
 
     Attributes:
         passage: The passage.
-        at: When it turned up, as a place in the run's order of events.
-        is_retrieved: Whether a retriever found it, rather than a tool or a step having made it.
-        is_all: Whether it is all that a tool said, in which documents may stand.
+        at: Position of its event in the run's order of events.
+        is_retrieved: Whether a retriever found it, rather than a tool or a step.
+        is_all: Whether it is a whole tool result, which may contain documents.
     """
 
     passage: Passage
@@ -99,7 +99,7 @@ def context_in_prompts(
     texts: Iterable[str] = (),
     is_conversation: bool = False,
 ) -> FoundContext | None:
-    """The context of an answer, by what its model was shown.
+    """Find the context of an answer in its model's prompts.
 
     Args:
         calls: The run's calls of models, in the order of their beginnings.
@@ -141,14 +141,14 @@ def context_in_prompts(
 
 
 class _Document(NamedTuple):
-    """A candidate, and which of its words a model had said before it turned up."""
+    """A candidate, with the words that a model had said before."""
 
     candidate: Candidate
     said: MarkedText | None
 
 
 class _Place(NamedTuple):
-    """Where a passage was shown: the call, the message, the text, the word."""
+    """Place of a passage: the call, the message, the text, the word."""
 
     call: int
     message: int
@@ -245,7 +245,7 @@ class _Search:
             self._documents[words] = _Document(each, said)
 
     def _said_in(self, candidate: Candidate) -> MarkedText | None:
-        """A passage with what models had said before it turned up; None for nothing."""
+        """Passage with earlier words of models marked; None if nothing is left."""
         if candidate.passage.shown_as:
             return None
         marked = MarkedText(candidate.passage.text)
@@ -262,7 +262,7 @@ class _Search:
     # What was shown
 
     def is_shown(self, text: str) -> bool:
-        """Whether a model of the run was shown this."""
+        """True if a text occurs in a prompt of the run."""
         words = f" {self._normalize(text)} "
         return any(words in f" {self._normalize(each)} " for each in self._first_shown)
 
@@ -289,7 +289,7 @@ class _Search:
         self._take_cut()
 
     def _mark(self, shown: _Shown, at: int) -> None:
-        """Find out whose the words of a text are."""
+        """Assign owners to the words of a prompt's text."""
         text = shown.text
         for words, letters in self._known.find(text.words).items():
             for place in (text.place(at, words) for at in letters if words in self._documents):
@@ -306,7 +306,7 @@ class _Search:
                 text.mark(place, Owner.QUESTION)
 
     def _note(self, words: str, shown: _Shown, place: slice) -> None:
-        """Note where a document is shown, without what models had said in it."""
+        """Record the place of a document, without words of models in it."""
         candidate, said = self._documents[words]
         passage = candidate.passage
         if said is not None:
@@ -319,7 +319,7 @@ class _Search:
         self._found.setdefault(words, (shown.place._replace(word=place.start), passage))
 
     def _take_cut(self) -> None:
-        """Of the other documents the sentences, or the beginning, that are shown."""
+        """Find the sentences, or the beginning, of documents that are only partly in a prompt."""
         missing = [words for words in self._documents if words not in self._found]
         for words in missing[:_MOST_CUT]:
             candidate, said = self._documents[words]
@@ -341,7 +341,7 @@ class _Search:
                 self._found[words] = first, passage
 
     def _beginning(self, original: str) -> tuple[_Shown, slice, str] | None:
-        """The longest beginning of a passage that is shown, down to whole words."""
+        """Longest beginning of a passage in a prompt, down to whole words."""
         words = normalize(original).split()
         if not self._free_place(" ".join(words[: 2 * _LEAST_PART])):
             return None
@@ -355,7 +355,7 @@ class _Search:
         return (*found, cut) if found else None
 
     def _free_place(self, words: str) -> tuple[_Shown, slice] | None:
-        """Where words stand that nobody owns; None for too few of them."""
+        """Place of words without an owner; None if there are too few."""
         if words.count(" ") < _LEAST_PART - 1 or not is_telling(words):
             return None
         places = (
@@ -396,7 +396,7 @@ class _Search:
         return FoundContext(passages, "prompt", missing, history, prompt, left_out, cut)
 
     def _take_tools(self, shown: _Shown) -> bool:
-        """Take what a tool said for a chunk; False where models had said some of it."""
+        """Make a tool result a chunk; False if models had said a part of it."""
         text = shown.text
         if Owner.MODEL in text.owners:
             return False
@@ -404,7 +404,7 @@ class _Search:
         return True
 
     def _material(self, prompt: str, texts: Iterable[str]) -> list[int]:
-        """The numbers of words of what the application is known to have put into the prompt."""
+        """Numbers of words of application texts in the prompt."""
         shown = f" {normalize(prompt)} "
         held = set(shown.split())
         found = []

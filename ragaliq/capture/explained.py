@@ -1,4 +1,4 @@
-"""What became of a handler's latest runs: their parts, or why they were not evaluated."""
+"""Explanations of a handler's latest runs: their parts, or the reason of no evaluation."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ _LATEST = 64
 
 
 class Explanation(NamedTuple):
-    """What became of one run, and why.
+    """Explanation of one run.
 
     Attributes:
         run_id: The run's id.
-        outcome: `submitted`, `withdrawn` (a guard had scored it), or why there was no case.
-        sources: Where question, context and answer came from, and why there is no context.
-        question: Empty where none was found.
-        contexts: The chunks the answer is judged against.
-        prompt: The rest of what its model was shown.
-        answer: Empty where none was found.
-        not_shown: Passages that were found, and stood in none of the prompts that count.
-        cut: Words of models, normalized, that were cut out of what was shown.
+        outcome: `submitted`, `withdrawn` (a guard had scored it), or the reason of no case.
+        sources: Sources of question, context and answer, and the reason of no context.
+        question: The question; empty if none was found.
+        contexts: The chunks.
+        prompt: The rest of the model's prompt.
+        answer: The answer; empty if none was found.
+        not_shown: Passages that were found but are in none of the relevant prompts.
+        cut: Normalized words of models that were removed from the prompts.
     """
 
     run_id: str
@@ -39,7 +39,7 @@ class Explanation(NamedTuple):
 
 
 class Explanations:
-    """The latest runs of one handler, a few dozen of them.
+    """Explanations of the latest runs of one handler, a few dozen.
 
     Args:
         logger: Gets a line for each run, at level DEBUG, without any of its texts.
@@ -50,7 +50,7 @@ class Explanations:
         self._latest: OrderedDict[str, RunLog | str] = OrderedDict()
 
     def note(self, run_id: str, found: RunLog | str) -> None:
-        """A run has ended with a case, or with the reason why there is none."""
+        """Record a run that ended with a case, or with the reason why there is none."""
         self._latest[run_id] = found
         if len(self._latest) > _LATEST:
             self._latest.popitem(last=False)
@@ -61,7 +61,7 @@ class Explanations:
             self._logger.debug("run %s is submitted: question %s, answer %s", run_id, *where)
 
     def of(self, run_id: str) -> Explanation | None:
-        """What became of a run; None where it is not known, or not any more."""
+        """Explanation of a run; None if it is unknown or too old."""
         found = self._latest.get(run_id)
         if found is None or isinstance(found, str):
             return None if found is None else Explanation(run_id, found)

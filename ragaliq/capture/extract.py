@@ -1,6 +1,6 @@
-"""What the application itself says about its runs, where guessing fails.
+"""Parts of a run that the application provides, where inference fails.
 
-Whatever is not said is guessed as ever.
+Other parts are inferred.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ Keys = str | Sequence[str]
 
 
 class _UnreadableError(TypeError):
-    """What the application names is of the wrong kind; the message holds none of its texts."""
+    """The application provided a value of the wrong type; the message holds none of its texts."""
 
 
 def require_function(extract: Extract | None) -> None:
-    """Refuse what cannot be called with a run's inputs and outputs.
+    """Refuse anything but a plain function.
 
     Raises:
-        ConfigurationError: It is no plain function.
+        ConfigurationError: It is not a plain function.
     """
     if extract is not None and (not callable(extract) or inspect.iscoroutinefunction(extract)):
         raise ConfigurationError(
@@ -48,7 +48,7 @@ def extract_parts(
     reader: Reader,
     log_once: LogOnce,
 ) -> bool:
-    """Note what the application's function says of a run; False, and a complaint, if it failed."""
+    """Call the application's function and record the parts; False, with a warning, if it failed."""
     try:
         said = extract(inputs, outputs)
         if said is not None and not isinstance(said, Mapping):
@@ -68,7 +68,7 @@ def extract_parts(
 
 
 def name_part(log: RunLog, what: str, value: Any, *, reader: Reader) -> None:
-    """Take over what the application names; contexts that are named piece by piece are added up.
+    """Record a part that the application provides; contexts provided one by one are added up.
 
     Raises:
         TypeError: The value is of the wrong kind.
@@ -181,12 +181,12 @@ def _paths(name: str, keys: Keys | None) -> tuple[str, ...]:
 
 
 def named(found: Found | None) -> Found | None:
-    """What was found, as what the application named."""
+    """Mark a found text as provided by the application."""
     return None if found is None else Found(found.text, "application")
 
 
 def unreadable(held: Any) -> str:
-    """Why a context cannot be read, and what to give; none of its texts."""
+    """Message for a context that cannot be read, with the remedy; none of its texts."""
     kind = type(held).__name__
     if isinstance(held, list | tuple):
         kind = f"a list of {' and '.join(sorted({type(each).__name__ for each in held}))}"

@@ -25,10 +25,10 @@ class RunFrame(Protocol):
     answer: Any
 
     def inside(self) -> AbstractContextManager[object]:
-        """The time in which what happens in this task or thread belongs to the run."""
+        """Make what happens in this task or thread inside the block part of the run."""
 
     def ended(self, error: BaseException | None = None) -> None:
-        """The run is over; only the first call counts."""
+        """End the run; only the first call counts."""
 
 
 class FramingHandler(Protocol):
@@ -64,7 +64,7 @@ class FramedRun:
 
     @contextmanager
     def inside(self) -> Iterator[None]:
-        """The time in which what happens in this task or thread belongs to the run."""
+        """Make what happens in this task or thread inside the block part of the run."""
         token = self._current.set(self._run)
         try:
             yield
@@ -74,7 +74,7 @@ class FramedRun:
                 self._current.reset(token)
 
     def ended(self, error: BaseException | None = None) -> None:
-        """The run is over; only the first call counts."""
+        """End the run; only the first call counts."""
         if self._run is not None:
             self._handler.frame_ended(self._run, self.answer, error)
 

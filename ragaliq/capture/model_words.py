@@ -1,8 +1,8 @@
-"""What the models of a run and its conversation said: words that are evidence nowhere.
+"""Words of the models of a run and its conversation, which are never evidence.
 
 A reply may be passed on whole or in part, in a tool's JSON, in a sentence around it, as a document.
-Short replies are found whole. Of longer ones, runs of a few words are found that the model had not
-been shown before: what a model copies from a document stays the document's.
+Short replies are found whole. Of longer ones, runs of a few words are found that were not in the
+model's own prompt: words that it copies from a document stay the document's.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ASSISTANT = frozenset({"ai", "assistant", "model", "chatbot", "bot", "agent"})
 
 
 class _Said(NamedTuple):
-    """What a model said: when, the text of the tool that it works for, whether it is a query."""
+    """Reply of a model: its time, the result of the tool it works for, whether it is a query."""
 
     ended: int
     for_tool: str = ""
@@ -36,7 +36,7 @@ class _Said(NamedTuple):
 
 
 class ModelWords:
-    """What models had said before a text turned up.
+    """Earlier words of models, for any moment of a run.
 
     Args:
         calls: The run's calls of models, in the order of their beginnings.
@@ -89,19 +89,19 @@ class ModelWords:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no model had said anything that could have been passed on."""
+        """True if no reply could have been passed on."""
         return not (self._replies or self._past)
 
     def said(self, words: str) -> bool:
-        """Whether a model, or the conversation, said exactly this."""
+        """True if a model, or the conversation, said exactly this."""
         return words in self._replies or words in self._past
 
     def wrote(self, words: str, at: int) -> bool:
-        """Whether a model had said exactly this before, be it as an argument of a tool."""
+        """True if a model had said exactly this before, also as a tool's argument."""
         return any(said.ended <= at for said in self._replies.get(words, ()))
 
     def learn(self, texts: Iterable[tuple[str, int]]) -> None:
-        """Tell models' own words from those they were shown.
+        """Separate models' own words from words of their prompts.
 
         Args:
             texts: What was shown or found, normalized, with when that was.
@@ -126,15 +126,15 @@ class ModelWords:
                     self._runs.setdefault(run, said)
 
     def mark(self, text: MarkedText, at: int, *, is_found: bool) -> list[str]:
-        """Mark what models had said in a text; only words that nobody owns yet.
+        """Mark earlier words of models in a text, without words that have an owner.
 
         Args:
             text: The text.
-            at: When it turned up.
-            is_found: Whether it was found, or said by a tool: what it was looked for with is short.
+            at: Position of its event.
+            is_found: Whether it was found, or is a tool result, in which short queries count.
 
         Returns:
-            What was marked, normalized.
+            The marked words, normalized.
         """
         transcript = [normalize(found[1]) for found in _ASSISTANT_SAYS.finditer(text.text)]
         marked = [words for words in transcript if words and _take(text, words)]
@@ -158,7 +158,7 @@ class ModelWords:
         return any(said.ended <= at and not said.is_query for said in self._replies[words])
 
     def mark_whole(self, text: MarkedText, at: int) -> None:
-        """Mark the long replies that stand in a text from end to end, and a remembered message."""
+        """Mark long replies that are a whole text, and a remembered message."""
         if label := _ASSISTANT_SAYS.fullmatch(text.text.strip()):
             _take(text, normalize(label[1]))
         for words, each in self._replies.items():
@@ -189,13 +189,13 @@ class ModelWords:
         return marked
 
     def _runs_on(self, split: Sequence[str], first: int, at: int) -> bool:
-        """Whether a query stands there at length."""
+        """True if a query continues there at length."""
         held = split[max(0, first - _LONG_QUERY) : first + _LONG_QUERY]
         runs = (self._runs.get(" ".join(held[a:b])) for a, b in _places(held))
         return sum(said is not None and said.ended <= at for said in runs) > _LONG_QUERY - _RUN
 
     def _is_passed_on(self, words: str, at: int) -> bool:
-        """Whether a text is a reply, be it of one word, that a tool or a step passes on."""
+        """True if a text is a reply, even of one word, that a tool or a step passes on."""
         said = self._replies.get(words, ())
         return any(
             each.ended <= at
@@ -220,7 +220,7 @@ class ModelWords:
 
 
 def _take(text: MarkedText, words: str, *, alone: bool = False) -> bool:
-    """Mark words wherever they stand and nobody owns them; alone: where they are all of a line."""
+    """Mark words without an owner; with `alone`, only where they are a whole line."""
     places = [
         place
         for place in text.places(words)
@@ -241,7 +241,7 @@ def _runs(words: str) -> Iterator[str]:
 
 
 def _places(split: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """First and last place of each run of words; longer runs of single signs."""
+    """First and last position of each run of words; longer runs in unspaced scripts."""
     for first in range(len(split) - _RUN + 1):
         last = first + _RUN
         if len(split[first]) == 1 and not split[first].isascii():

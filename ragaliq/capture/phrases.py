@@ -1,7 +1,7 @@
-"""Texts as words: where known texts occur in a text, and the text without some of them.
+"""Texts as words: search for known texts in a text, and removal of some.
 
-White space, punctuation, markup, case and escapes make no difference. Each character of a script
-that puts no spaces between words counts as a word.
+White space, punctuation, markup, case and escapes are ignored. Each character of a script without
+spaces between words counts as a word.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Owner(IntEnum):
 
 
 def normalize(text: str) -> str:
-    """The words of a text with a space between them, in lower case."""
+    """Normalise a text: its words in lower case, with single spaces."""
     return _words_of(_blanked(readable(text)))
 
 
@@ -68,13 +68,13 @@ def _blanked(text: str) -> str:
 
 
 def is_telling(words: str) -> bool:
-    """Whether finding a normalized text elsewhere means that it was taken from there."""
+    """True if the occurrence of a normalized text elsewhere means that it was copied."""
     count = words.count(" ") + 1
     return count >= 3 and (len(words) >= 10 or (count >= 6 and not words.isascii()))
 
 
 def says_something(text: str) -> bool:
-    """Whether a text says more than where it is from."""
+    """True if a text says more than its origin."""
     return bool(normalize(_LABEL.sub(" ", text)))
 
 
@@ -93,7 +93,7 @@ def readable(text: str) -> str:
 
 
 class MarkedText:
-    """A text whose words have owners.
+    """Text whose words have owners.
 
     Attributes:
         text: As a model reads it.
@@ -113,7 +113,7 @@ class MarkedText:
         self.owners = bytearray(len(split))
 
     def places(self, words: str) -> Iterator[slice]:
-        """Where normalized words occur, as slices of `owners`."""
+        """Places of normalized words, as slices of `owners`."""
         return (self.place(at, words) for at in _places(self._padded, words))
 
     def place(self, at: int, words: str) -> slice:
@@ -130,7 +130,7 @@ class MarkedText:
         return self._spans
 
     def stands_alone(self, place: slice) -> bool:
-        """Whether words are all of a line, of a value after a label, or of a quoted text."""
+        """True if words are a whole line, a value after a label, or a quoted text."""
         spans = self._letters()[place]
         first, last = spans[0][0], self._closed(spans[-1][1])
         before = self.text[max(0, first - _NEAR) : first].rstrip(" \t*")[-1:]
@@ -138,7 +138,7 @@ class MarkedText:
         return before in _OPENS and after in _ENDS
 
     def is_free(self, place: slice) -> bool:
-        """Whether the words of a place have no owner yet."""
+        """True if the words of a place have no owner yet."""
         return not any(self.owners[place])
 
     def mark(self, place: slice, owner: Owner) -> None:
@@ -154,7 +154,7 @@ class MarkedText:
         return "".join([*kept, self.text[begin:]]).strip()
 
     def unowned(self) -> list[str]:
-        """The pieces of the text that nobody owns."""
+        """Pieces of the text without an owner."""
         taken = frozenset(Owner) - {Owner.NOBODY}
         ends = [(0, 0), *self._runs(taken), (len(self.text), len(self.text))]
         return [self.text[a[1] : b[0]] for a, b in pairwise(ends)]
@@ -228,7 +228,7 @@ class PhraseIndex:
 
 
 def _places(padded: str, words: str) -> Iterator[int]:
-    """Where words begin in a text, both with a space at either end of them."""
+    """Positions of words in a text, both padded with a space at either end."""
     at = padded.find(f" {words} ")
     while at >= 0:
         yield at

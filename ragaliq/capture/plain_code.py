@@ -1,6 +1,6 @@
-"""Searches and model calls of plain code, which no chain and no engine is around.
+"""Searches and model calls of plain code, outside chains and engines.
 
-They belong together by their task or thread, and by what was found standing in the prompt.
+They belong together if they share a task or thread and the documents occur in the prompt.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LABELLED = re.compile(
 
 @dataclass(eq=False)
 class Search:
-    """A search of plain code: what it asked, and what it found, once it has ended.
+    """A search of plain code: its query, and its documents once it has ended.
 
     It is noted when it begins: in asynchronous code its end is reported in another context.
     """
@@ -40,7 +40,7 @@ def note_search(search: Search) -> None:
 
 
 def searches_shown(messages: Sequence[Message]) -> list[Search]:
-    """The searches of this task or thread of which a model is shown a passage."""
+    """Searches of this task or thread with a passage in a model's prompt."""
     texts = [text for message in messages for text in (*message.texts, *message.documents)]
     return [
         search
@@ -50,7 +50,7 @@ def searches_shown(messages: Sequence[Message]) -> list[Search]:
 
 
 def question_shown(messages: Sequence[Message], searches: Sequence[Search]) -> Found | None:
-    """The question in a prompt of plain code: what was searched with, or the line that asks."""
+    """Question in a prompt of plain code: the search query, or the line that asks."""
     asked = [message for message in messages if message.role == "user"]
     text = asked[-1].text if asked else ""
     for search in reversed(searches):

@@ -1,7 +1,7 @@
-"""What a model's provider searched itself: results and citations that come with a reply.
+"""Results of a provider's own search, and citations in a reply.
 
-No prompt holds them. Providers write them in many forms; what they share are dictionaries with a
-text, in blocks of results, in the citations of a text, or in the metadata of the response.
+They are in no prompt. Providers use many formats; all have dictionaries with a text, in blocks of
+results, in the citations of a text, or in the response's metadata.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MOST_VALUES = 500
 
 
 def provided_passages(content: Any, *metadata: Any) -> list[Passage]:
-    """The passages that a provider found for a reply, each text once.
+    """Passages that a provider found for a reply, each text once.
 
     Args:
         content: The reply's content: a text, or blocks.

@@ -1,4 +1,4 @@
-"""Runs that are kept and not judged."""
+"""Runs that are captured for a caller and not submitted."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ragaliq.core.run import SpanTarget
 
 @dataclass(slots=True)
 class RecordedRun:
-    """A followed run whose log is kept for the caller, who waits for the answer: a guard's.
+    """A captured run whose log a waiting caller gets, such as a guard.
 
     It ends as a monitor's runs do, by `submit`, `discard` or `withdraw`.
 
     Attributes:
         run_id: The run's id as text.
-        log: What it held, once it has ended well.
+        log: Its log, once it has ended without an error.
         target: The span to link its evaluation to.
         session_id: The conversation, when the application names it.
         reason: Why there is no log; empty while the run goes on.
@@ -45,5 +45,5 @@ class RecordedRun:
         self.reason = reason
 
     def withdraw(self) -> None:
-        """Take the run back: a guard further inside has judged its answer."""
+        """Withdraw the run: an inner guard has checked its answer."""
         self.reason = "withdrawn"

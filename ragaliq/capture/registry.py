@@ -1,4 +1,4 @@
-"""The runs in progress, bounded in number, age and bytes, for every way in which runs are followed.
+"""Registry of open runs, bounded in number, age and bytes, for every adapter.
 
 Frameworks deliver the events of one run from several threads, sometimes twice, sometimes never.
 Only opening and closing a run takes the lock; everything between is a dictionary access.
@@ -43,20 +43,20 @@ class FollowedRun(Protocol):
         """Bytes of what it holds, about."""
 
     def discard(self, reason: str) -> None:
-        """The run was given up: `evicted`, `expired` or what `give_up` got."""
+        """Discard the run: `evicted`, `expired` or the reason of `give_up`."""
 
 
 R = TypeVar("R", bound=FollowedRun)
 
 
 class RunRegistry(Generic[R]):
-    """The runs in progress of one handler.
+    """Open runs of one handler.
 
     Args:
-        max_runs: Runs followed at the same time; beyond it the oldest is given up (`evicted`).
-        max_age: Seconds after which a run that never ended is given up (`expired`).
-        max_bytes: Bytes that all runs may hold; beyond it the oldest are given up (`evicted`) when
-            overdue ones are looked for, every few seconds.
+        max_runs: Most open runs; the oldest is evicted first (`evicted`).
+        max_age: Seconds after which a run that never ended expires (`expired`).
+        max_bytes: Most bytes of all runs; the oldest are evicted first (`evicted`), with the sweep
+            of overdue ones every few seconds.
         sweep_later: Has this swept in so many seconds, or sooner, on another thread; False if it
             cannot.
         clock: Seconds, monotonic.
@@ -86,7 +86,7 @@ class RunRegistry(Generic[R]):
         watch_forks(self)
 
     def restart_after_fork(self) -> None:
-        """Forget everything, in a forked child: what was running runs in the parent."""
+        """Forget everything in a forked child: the parent's runs go on there."""
         # Re-entrant: a stream that is dropped half-read ends its run from the garbage collector,
         # which may run on this thread while it holds the lock.
         self._lock = threading.RLock()
@@ -102,7 +102,7 @@ class RunRegistry(Generic[R]):
         return len(self._open)
 
     def open(self, run: R) -> None:
-        """Follow a run, and give up the ones that are too old, too many or too large."""
+        """Add a run, and evict runs that are too old, too many or too large."""
         with self._lock:
             self._open[run.key] = self.runs[run.key] = run
             is_due = run.started >= self._next_sweep or len(self._open) > self._max_runs
@@ -115,14 +115,14 @@ class RunRegistry(Generic[R]):
             old.discard(reason)
 
     def join(self, run: R, step: Hashable) -> None:
-        """Note a step of a run; the run's own `steps` must have it already."""
+        """Register a step of a run; the run's own `steps` must have it already."""
         self.runs[step] = run
         if run.closed:  # it ended in another thread just now
             self.runs.pop(step, None)
             self.ignore(step)
 
     def close(self, run: R) -> bool:
-        """End following a run; whether this is the first time."""
+        """Remove a run; return True the first time."""
         with self._lock:
             # Out of the open ones first, in one step: the garbage collector may come in between.
             if run.closed or self._open.pop(run.key, None) is None:
@@ -138,16 +138,16 @@ class RunRegistry(Generic[R]):
             return True
 
     def ignore(self, *steps: Hashable) -> None:
-        """Take nothing below these steps for a run."""
+        """Ignore these steps and everything below them."""
         with self._lock:
             self._past.update(steps)
             if len(self._past) >= _PAST_STEPS:
                 self._past, self._before = set(), self._past
 
     def is_ignored(self, step: Hashable | None) -> bool:
-        """Whether a step is below nothing that is followed: its run is over, or it was ignored.
+        """True if a step's run is over, or the step was ignored.
 
-        The latest 16,384 steps are remembered at least, and about twice as many at most.
+        At least the latest 16,384 steps are remembered, and at most about twice as many.
         """
         with self._lock:
             return step in self._past or step in self._before
@@ -164,7 +164,7 @@ class RunRegistry(Generic[R]):
                 run.discard(reason)
 
     def sweep(self) -> None:
-        """Give up what is overdue, and come back when more will be; called by a timer."""
+        """Expire overdue runs, and schedule the next sweep; called by a timer."""
         with self._lock:
             self._next_sweep = -math.inf
             given_up = self._overdue(self._clock())

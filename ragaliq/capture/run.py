@@ -1,8 +1,8 @@
-"""The events of one run of an application, and the case that they make.
+"""Log of a run's events, and the case made from them.
 
-A translator tells a `RunLog` of each event as it comes; that only appends, so that the request
-waits for nothing and threads need no lock. The context is found where there is time: in the prompts
-that led to the answer (`ragaliq.capture.evidence`), and by steps only where none is to be seen.
+An adapter records each event in a `RunLog`, which only appends, so that the request waits for
+nothing and threads need no lock. The worker finds the context later: in the prompts that led to the
+answer (`ragaliq.capture.evidence`), and by steps only if no prompt is known.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ _AS_WRITTEN = _MessageReader()
 
 @dataclass(slots=True, eq=False, repr=False)
 class RunLog:
-    """The events of one run, and its case once it has ended.
+    """Log of one run's events, and its case once it has ended.
 
     Steps go by whatever id the framework gives them. Events come in the order in which they
     happened; those of one run may come from several threads.
@@ -90,11 +90,11 @@ class RunLog:
         parents: Every step so far, in the order they began, with the step it is in; the run's own
             has none.
         keeps_turns: Whether the state may hold documents of earlier turns (a checkpointed thread).
-        is_conversation: Whether messages before the question are earlier turns: they may be
-            examples otherwise.
-        question: The user's question, and where it was.
-        answer: The application's answer, and where it was.
-        passages: Chunks that the application itself named.
+        is_conversation: Whether messages before the question are earlier turns; otherwise they may
+            be examples.
+        question: The user's question, and its source.
+        answer: The application's answer, and its source.
+        passages: Chunks that the application itself added.
         replaces: Whether these are all there are; otherwise they go after those that were found.
         blocks: The content blocks of the message that is the answer, for the citations in them.
         tags: Free labels of the run.
@@ -323,7 +323,7 @@ class RunLog:
 
     @property
     def has_retrieved(self) -> bool:
-        """Whether documents were looked for or given to cite, or a tool was asked."""
+        """True if the run searched for documents, got some to cite, or called a tool."""
         return any(
             isinstance(event, _SEARCHES)
             or (
@@ -335,12 +335,12 @@ class RunLog:
 
     @property
     def has_asked(self) -> bool:
-        """Whether a model was asked."""
+        """True if a model was called."""
         return any(isinstance(event, ModelCalled) for event in self._events)
 
     @property
     def has_material(self) -> bool:
-        """Whether a model was asked, and the application passed a text that may be evidence."""
+        """True if a model was called, and the application passed a text that may be evidence."""
         return self.has_asked and any(
             isinstance(event, TextPassed)
             and event.key not in _NO_MATERIAL
@@ -350,7 +350,7 @@ class RunLog:
         )
 
     def has_reply(self, text: str) -> bool:
-        """Whether a model said exactly this."""
+        """True if a model said exactly this."""
         return any(isinstance(event, Replied) and event.text == text for event in self._events)
 
     @property
@@ -365,9 +365,9 @@ class RunLog:
 
     @property
     def found(self) -> FoundContext:
-        """The context of the answer, each text once, in rank order, and the conversation before.
+        """Context of the answer, each text once, in rank order, and the earlier conversation.
 
-        Found when first asked for, which takes time.
+        It is searched on first use, which takes time.
         """
         if self._found is None:
             found = self._find(list(self._events))
@@ -380,12 +380,12 @@ class RunLog:
 
     @property
     def is_found(self) -> bool:
-        """Whether the context has been found already."""
+        """True if the context has been found already."""
         return self._found is not None
 
     @property
     def sources(self) -> CaseSources:
-        """Where question, context and answer came from."""
+        """Sources of question, context and answer."""
         return _sources(
             question=self.question.where,
             context=self.found.source,
@@ -415,9 +415,9 @@ class RunLog:
         )
 
     def to_plain(self) -> dict[str, Any]:
-        """The run as plain data, which JSON carries to another process.
+        """Run as plain data for JSON, to send it to another process.
 
-        Without the context, which `from_plain(...).build()` finds there.
+        It excludes the context, which `from_plain(...).build()` finds there.
         """
         messages: list[Message] = []
         if self._conversation is not None:
@@ -444,7 +444,7 @@ class RunLog:
 
     @classmethod
     def from_plain(cls, data: Mapping[str, Any]) -> RunLog:
-        """The run that `to_plain` wrote."""
+        """Restore a run from `to_plain`."""
         log = cls(
             data["id"],
             {at: None if above < 0 else above for at, above in enumerate(data["parents"])},
@@ -521,7 +521,7 @@ class RunLog:
         )
 
     def _by_steps(self, events: Sequence[Event], answer: str) -> tuple[str, Passages]:
-        """Where the context comes from by the run's steps, and what it is."""
+        """Context by the run's steps, with its source."""
         fetched = _Fetched(self.parents)
         cited: Passages | None = None
         turn: Passages = ()
@@ -567,18 +567,18 @@ class RunLog:
 
 
 def to_case(case: RAGTestCase | RunLog) -> RAGTestCase:
-    """A case; that of a log is built, see `RunLog.build`."""
+    """Return a case; a log is built first, see `RunLog.build`."""
     return case.build() if isinstance(case, RunLog) else case
 
 
 def _share_words(text: str, other: str) -> bool:
-    """Whether half the words of the shorter text stand in the other."""
+    """True if half the words of the shorter text occur in the other."""
     some, others = set(normalize(text).split()), set(normalize(other).split())
     return 2 * len(some & others) >= min(len(some), len(others))
 
 
 def _lists_in(event: Event) -> Iterator[Passages]:
-    """The lists of passages in an event."""
+    """Lists of passages in an event."""
     if isinstance(event, StepGiven):
         yield from event.by_key.values()
     elif isinstance(event, StepReturned):
@@ -593,7 +593,7 @@ def _lists_in(event: Event) -> Iterator[Passages]:
 
 
 def _calls(events: Sequence[Event], parents: Mapping[Step, Step | None], answer: str) -> list[Call]:
-    """The run's calls of models, in the order of their beginnings."""
+    """Model calls of the run, in the order of their beginnings."""
     # A model below a retriever writes queries, unless it answers there.
     is_search = {
         event.step: isinstance(event, Searched)
@@ -633,7 +633,7 @@ def _calls(events: Sequence[Event], parents: Mapping[Step, Step | None], answer:
 
 
 def _candidates(events: Sequence[Event]) -> list[Candidate]:
-    """The passages that may be chunks, in the order in which they turned up."""
+    """Passages that may be chunks, in the order of their events."""
     found: list[Candidate] = []
     taken: set[int] = set()  # what a retriever returned is what the next step was given
     last = max((at for at, event in enumerate(events) if isinstance(event, ModelCalled)), default=0)
@@ -654,7 +654,7 @@ def _candidates(events: Sequence[Event]) -> list[Candidate]:
 
 
 def _around(step: Step | None, parents: Mapping[Step, Step | None]) -> Iterator[Step]:
-    """A step and all that it is in."""
+    """A step and all enclosing ones."""
     while step is not None:
         yield step
         step = parents.get(step)
@@ -673,7 +673,7 @@ def _identities(passages: Passages) -> list[tuple[str, str | None]]:
 
 
 class _Fetched:
-    """What each step of a run fetched and no later step has replaced: the rules by steps.
+    """Documents of each step that no later step has replaced: the rules by steps.
 
     Args:
         parents: The run's steps, each with the step it is in, in the order they began.
@@ -691,16 +691,16 @@ class _Fetched:
         self._holders: defaultdict[Any, set[Step]] = defaultdict(set)
 
     def passages(self) -> list[Passage]:
-        """What is held, in the order in which the steps that fetched it began."""
+        """Documents in the order in which the steps that fetched them began."""
         steps = [step for step in list(self._parents) if step in self.held]
         return [passage for step in steps for passage in self.held[step][1]]
 
     def kinds(self) -> str:
-        """What fetched it: `retriever`, `tool`, `step`."""
+        """Kinds of steps that fetched them: `retriever`, `tool`, `step`."""
         return ", ".join(sorted({kind for kind, passages in self.held.values() if passages}))
 
     def take(self, event: Event) -> None:
-        """Take an event, in order."""
+        """Process an event, in order."""
         if isinstance(event, StepGiven):
             self._given[event.step] = event.by_key
         elif isinstance(event, Retrieved):
@@ -750,7 +750,7 @@ class _Fetched:
             self._holders[known].add(step)
 
     def _offered(self, offered: set[Any]) -> list[Step]:
-        """The steps all of whose documents are among these; so are those that found none."""
+        """Steps whose documents are all among these, including those without any."""
         some = set().union(*(self._holders.get(each, ()) for each in (None, *offered)))
         return [step for step in some if offered.issuperset(_identities(self.held[step][1]))]
 

@@ -1,8 +1,8 @@
-"""Question, answer and passages in the values that an application's steps take and return.
+"""Readers of question, answer and passages in the inputs and outputs of steps.
 
-People write applications in many shapes; a `Reader` knows the common ones and says None to the
-rest. It works on plain values; a framework's own objects enter through three small methods, which
-a translator overrides: what is a message, what is a document, what has fields.
+Applications have many shapes; a `Reader` knows the common ones and returns None for the rest. It
+works on plain values; an adapter overrides three small methods for a framework's own objects:
+messages, documents, and objects with fields.
 """
 
 from __future__ import annotations
@@ -133,12 +133,12 @@ class Message(NamedTuple):
     """One message of a conversation.
 
     Attributes:
-        role: `user`, `assistant`, `tool` or `system`. What a framework itself wrote (hand-offs,
-            feedback) and what says that a tool failed is `system`: it is nobody's evidence.
+        role: `user`, `assistant`, `tool` or `system`. Texts of the framework itself (hand-offs,
+            feedback) and errors of tools are `system`, which is never evidence.
         texts: Its texts, one by one; reasoning, images and tool calls are skipped.
-        is_call: Whether it calls tools, and so is no answer.
-        artifact: What a tool kept with its text.
-        documents: The texts of the documents that came with it for the model to cite.
+        is_call: Whether it calls tools, and so is not an answer.
+        artifact: Object that a tool kept with its text.
+        documents: Texts of the documents in it for the model to cite.
     """
 
     role: Role
@@ -154,14 +154,14 @@ class Message(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A text, and where it was: `input.messages`, `output.answer`, ..."""
+    """A text and its source: `input.messages`, `output.answer`, ..."""
 
     text: str
     where: str
 
 
 def _as_written(text: str) -> Any:
-    """What `str()` made a text of, None for any other; a document is the mapping of its fields."""
+    """Value that `str()` wrote as a text, None for any other; a document becomes its fields."""
     is_short = len(text) <= _MOST_WRITTEN and text.count(",") <= _MOST_COMMAS
     if not is_short or not _WRITTEN.fullmatch(text):
         return None
@@ -186,7 +186,7 @@ def _as_written(text: str) -> Any:
 
 
 def text_blocks(content: Any) -> tuple[str, ...]:
-    """The texts of a message's content, one by one; joining them would glue documents together."""
+    """Texts of a message's content, one by one; joining them would merge documents."""
     if isinstance(content, str):
         return (content,)
     texts = []
@@ -200,7 +200,7 @@ def text_blocks(content: Any) -> tuple[str, ...]:
 
 
 def document_blocks(content: Any) -> tuple[str, ...]:
-    """The texts of the documents in a message's content, as models that cite take them.
+    """Texts of the documents in a message's content, as models that cite get them.
 
     Anthropic's `document` and `search_result`, LangChain's `text-plain`; files are skipped.
     """
@@ -219,7 +219,7 @@ def document_blocks(content: Any) -> tuple[str, ...]:
 
 
 def models_words(answer: str) -> str:
-    """An answer without what a framework puts around a model's words, or in their place.
+    """Answer without a framework's own texts around it or instead of it.
 
     LlamaIndex's `Accumulate` labels replies and puts dashes between them; where there was nothing
     to ask a model about, its synthesizers return "Empty Response". LangChain's agents say so if
@@ -236,7 +236,7 @@ def models_words(answer: str) -> str:
 
 
 def without_answers(passages: list[Passage], answers: Sequence[str]) -> list[Passage]:
-    """Passages but those that LlamaIndex's engines of several questions make of earlier answers."""
+    """Passages without those that LlamaIndex's multi-question engines make of answers."""
     if not answers:
         return passages
     ends = tuple(f"{name}: {answer}" for answer in answers for name in ("Response", "Answer"))
@@ -244,7 +244,7 @@ def without_answers(passages: list[Passage], answers: Sequence[str]) -> list[Pas
 
 
 def asked_in(message: Message) -> str:
-    """The question in a user's message: what comes after texts of its own, such as a file's.
+    """Question in a user's message: the text after separate ones, such as a file's.
 
     A block that ends its sentence is a text of its own; others are pieces of one.
     """
@@ -276,7 +276,7 @@ def texts_in(value: Any, depth: int = 4) -> Iterator[str]:
 
 
 def score_in(metadata: Mapping[str, Any] | None) -> float | None:
-    """The score that a reranker, or the application, noted on a document."""
+    """Score that a reranker, or the application, put into a document's metadata."""
     for key in _SCORE_KEYS:
         score = metadata.get(key) if metadata else None
         if score is not None:
@@ -307,10 +307,10 @@ def _message(role: Role, content: Any, *, is_call: bool = False) -> Message:
 
 
 class Reader:
-    """Reads what steps take and return; a framework's translator says what its objects are."""
+    """Reads inputs and outputs of steps; adapters override it for their objects."""
 
     def message(self, value: Any) -> Message | None:
-        """A message in the forms people write by hand: `(role, text)` and `{role, content}`."""
+        """Message in the forms people write by hand: `(role, text)` and `{role, content}`."""
         if isinstance(value, _LISTS):
             role = _ROLES.get(value[0]) if len(value) == 2 and isinstance(value[0], str) else None
             return None if role is None else _message(role, value[1])
@@ -356,7 +356,7 @@ class Reader:
     # Questions
 
     def question(self, value: Any, where: str = "input") -> Found | None:
-        """The user's question of this turn in what an application was called with, or None."""
+        """User's question of this turn in an application's inputs, or None."""
         if isinstance(value, str):
             return self._asked_in_json(value, where) or _found(value.strip(), where)
         message = self.message(value)
@@ -449,7 +449,7 @@ class Reader:
     # Answers
 
     def answer(self, value: Any, where: str = "output") -> Found | None:  # noqa: PLR0911 - one a shape
-        """The text a person reads in what an application returned, or None."""
+        """Text that a person reads in an application's output, or None."""
         if isinstance(value, str):
             return Found(value, where) if value.strip() else None
         message = self.message(value)
@@ -491,10 +491,10 @@ class Reader:
         return None
 
     def answer_text(self, value: Any, where: str = "output") -> Found | None:
-        """A value that is an answer as text: what a person reads of it, field by field.
+        """Answer value as text: what a person reads of it, field by field.
 
-        An answer with other statements next to it, such as key points or a price, is all of them:
-        an invented one must not pass on the others.
+        An answer includes its other statements, such as key points or a price: an invented one must
+        not pass because of the others.
         """
         if value is None or isinstance(value, str) or self.message(value) is not None:
             return None if value is None else self.answer(value, where)
@@ -549,7 +549,7 @@ class Reader:
     # Conversations
 
     def messages(self, value: Any) -> Sequence[Any] | None:
-        """The conversation that a value is, or holds under `messages`; not read yet."""
+        """Conversation that a value is, or holds under `messages`; not read yet."""
         if isinstance(value, Mapping):
             value = value.get("messages")
         if not isinstance(value, _LISTS) or not value:
@@ -557,7 +557,7 @@ class Reader:
         return value if self.message(value[0]) is not None else None
 
     def earlier(self, inputs: Any) -> Sequence[Any] | None:
-        """The conversation that an application was called with, its question maybe included."""
+        """Conversation in an application's inputs, perhaps with its question."""
         held = inputs
         # Most requests have no conversation; they pay for a few looks into a dictionary only.
         if not isinstance(inputs, _LISTS):
@@ -572,7 +572,7 @@ class Reader:
         return held if self.message(held[0]) is not None else None
 
     def this_turn(self, conversation: Any) -> list[Message]:
-        """What came after the user's last message: a state may hold every turn so far."""
+        """Messages after the user's last one: a state may hold every turn so far."""
         turn: list[Message] = []
         for each in reversed(self.messages(conversation) or ()):
             message = self.message(each)
@@ -583,7 +583,7 @@ class Reader:
         return turn[::-1]
 
     def turn(self, value: Any) -> list[Passage]:
-        """What tools said in this turn of a conversation, as far as a model answered after it."""
+        """Tool results in this turn of a conversation, before a model's answer."""
         turn = self.this_turn(value)
         while turn and turn[-1].role != "assistant":
             turn.pop()
@@ -594,7 +594,7 @@ class Reader:
     # Passages
 
     def told(self, value: Any) -> list[Passage]:
-        """What a tool said: its documents if it kept them, else its text, block by block."""
+        """Result of a tool: its documents if it kept them, else its text, block by block."""
         message = value if isinstance(value, Message) else self.message(value)
         if message is not None:
             if message.role != "tool":
@@ -604,10 +604,9 @@ class Reader:
         return self.hits(value) if isinstance(value, str) else self.passages(value)
 
     def hits(self, text: str) -> list[Passage]:
-        """The hits in the text of a tool that lists them; of other texts, all of it.
+        """Hits in the text of a tool that lists them; for other texts, the whole text.
 
-        They are listed as JSON, or as `str()` writes a list of dictionaries or of documents, where
-        the tool returned one.
+        They are listed as JSON, or as the `str()` of a list of dictionaries or documents.
         """
         todo = []
         if text.lstrip()[:1] in {"{", "["}:
@@ -661,7 +660,7 @@ class Reader:
         return passages
 
     def context(self, value: Any) -> list[Passage] | None:
-        """What an application names as its context; empty where it says there was none."""
+        """Context that an application provides; empty if it says there was none."""
         fields = self.fields(value) or {}
         lists = [self.listed(fields[key]) for key in CONTEXT_KEYS if key in fields]
         found = [passages for passages in lists if passages is not None]

@@ -163,7 +163,7 @@ def target_context(target: SpanTarget | None) -> Context:
 
 
 def _is_convention(attribute: str) -> bool:
-    """Whether the GenAI conventions name an attribute of the result event."""
+    """True if the GenAI conventions define an attribute of the result event."""
     return attribute.startswith("gen_ai.") or attribute == names.ERROR_TYPE
 
 

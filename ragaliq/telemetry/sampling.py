@@ -37,7 +37,7 @@ class FollowingSampler(Sampler):
         links: Sequence[Link] | None = None,
         trace_state: TraceState | None = None,
     ) -> SamplingResult:
-        """Whether the span is recorded."""
+        """Decide whether to record the span."""
         parent = trace.get_current_span(parent_context).get_span_context()
         if parent.is_valid:
             # A remote parent is the evaluated span itself, with `relation="child"`.

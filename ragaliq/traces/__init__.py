@@ -1,4 +1,4 @@
-"""Cases from traces that exist already, from any recorder and in any language."""
+"""Cases from existing traces, of any recorder and any language."""
 
 from ragaliq.traces.cases import AttributeNames, TextFetcher, TracedCase, cases_of_trace
 from ragaliq.traces.mapping import SpanRule, read_mapping

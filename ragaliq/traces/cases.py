@@ -1,4 +1,4 @@
-"""From the spans of a trace to the cases of the runs it shows, or why a run gives none."""
+"""Cases of the runs in a trace, or the reason why a run gives none."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ REASONS = {
 class AttributeNames:
     """Attributes of a run's first span that the application itself fills.
 
-    What they hold goes before everything that is guessed. Values may be texts, or JSON as the
+    They take precedence over everything that is inferred. Values may be texts, or JSON as the
     conventions write it.
 
     Attributes:
@@ -87,19 +87,19 @@ class AttributeNames:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TracedCase:
-    """One run of a RAG application, as its trace shows it.
+    """One run of a RAG application, read from its trace.
 
     Attributes:
-        id: The same whenever the same trace is read: trace id, hyphen, span id.
-        target: The run's own span, which results speak about.
-        log: What the run held, its question and its answer; None where there is a `reason`.
-        reason: Why there is no case: a key of `REASONS`. Empty where there is one.
+        id: Trace id, hyphen, span id: the same for each reading of the trace.
+        target: The run's own span, which results refer to.
+        log: The run's events, question and answer; None if there is a `reason`.
+        reason: Reason why there is no case: a key of `REASONS`. Empty if there is one.
         pipeline: The run's name.
-        framework: The framework that ran it, where it is one that ragaliq attaches to.
+        framework: The framework that ran it, if ragaliq has an adapter for it.
         session_id: The conversation, when the application names it.
         response_id: The model's id of the response, when known.
         ended_at: Unix time in seconds when the run ended.
-        steps: What each span of the run was taken for, the run's own first.
+        steps: The steps that the run's spans were read as, the run's own first.
     """
 
     id: str
@@ -122,7 +122,7 @@ _LOG_ONCE = LogOnce(logger)
 
 
 def require_text_fetcher(resolve: TextFetcher | None, name: str) -> None:
-    """Check what was given to fetch texts with.
+    """Check a function that fetches texts.
 
     Raises:
         ConfigurationError: It is not a plain function.
@@ -142,18 +142,17 @@ def cases_of_trace(
     mapping: Sequence[SpanRule] = (),
     resolve: TextFetcher | None = None,
 ) -> list[TracedCase]:
-    """The runs of one trace, in the order they ended.
+    """Read the runs of one trace, in the order they ended.
 
-    Reads spans by every convention in `ragaliq.traces.conventions`. What is not a RAG run at all,
-    such as a lone call of a model, comes out with the reason `not_rag`. Never raises, whatever the
-    spans hold.
+    Spans of every convention in `ragaliq.traces.conventions` are read. A run without retrieval,
+    such as a single model call, has the reason `not_rag`. Never raises.
 
     Args:
         spans: All spans of the trace, in any order.
-        attribute_names: Where the application itself keeps what the conventions do not say.
-        mapping: What the application's own spans are.
-        resolve: Called once for a run with the ids of the documents that its spans name without a
-            text; may block.
+        attribute_names: Attributes in which the application keeps what the conventions lack.
+        mapping: Mapping of the application's own spans.
+        resolve: Called once for a run with the ids of the documents without text in its spans; may
+            block.
     """
     listed = list(spans)
     found: list[TracedCase] = []
@@ -185,7 +184,7 @@ Fetching = Literal["no", "done", "failed"]
 
 
 def _fetch_texts(steps: Sequence[Step], resolve: TextFetcher) -> Fetching:
-    """Complete the documents that spans name without a text."""
+    """Fetch the texts of documents that spans identify by id only."""
     listed = [passages for step in steps for passages in (step.found, step.given) if passages]
     ids = dict.fromkeys(p.id for passages in listed for p in passages if p.id and not p.text)
     if not ids:
@@ -217,7 +216,7 @@ _VERDICT_WORDS = 4
 
 
 def _adopt_content(root: Step) -> None:
-    """Give a span that holds nothing what the only step inside it holds.
+    """Move the content of an empty span's only child to it.
 
     OpenLLMetry writes two spans for each LangGraph graph, of which the inner one has the content.
     """
@@ -236,13 +235,13 @@ _LABEL = re.compile(
 
 
 def _labelled(prompt: str) -> Found | None:
-    """The question in a prompt that has it on a line of its own, behind a word that says so."""
+    """Question in a prompt, on its own line after a label."""
     lines = _LABEL.findall(prompt)
     return Found(lines[-1].strip(), "prompt.question") if lines else None
 
 
 class TraceRun:
-    """Reads one run, whose first step may be only what the others are in, such as a request."""
+    """Reads one run; its first step may be only an enclosing span, such as a request."""
 
     def __init__(
         self, steps: Sequence[Step], attribute_names: AttributeNames, fetching: Fetching
@@ -273,7 +272,7 @@ class TraceRun:
         self._is_unclear = False  # whether another model's reply may be the answer as well
 
     def case(self) -> TracedCase:
-        """The run's case, or the reason why there is none."""
+        """Case of the run, or the reason why there is none."""
         if reason := self._failure():
             return _traced(self._steps, reason=reason)
         log = self._log()
@@ -283,7 +282,7 @@ class TraceRun:
         )
 
     def _failure(self) -> str:
-        """Why a run has no answer, as the handlers would say; empty where it may have one."""
+        """Reason why a run has no answer, as in the handlers; empty if it may have one."""
         root = self._root.span
         if any(_raised(step.span, _INTERRUPTS) for step in self._steps):
             return "interrupted"
@@ -307,7 +306,7 @@ class TraceRun:
     # Question
 
     def _question(self, final: FinalReply) -> Found | None:
-        """The user's own words, from the most telling place that has them."""
+        """User's question, from the most reliable place that has it."""
         root = self._root
         if self._method == llama_index.WORKFLOW:
             # Its span does not show what it was started with.
@@ -326,11 +325,11 @@ class TraceRun:
 
     @property
     def _reads_input(self) -> bool:
-        """Whether what the run was called with is known to hold its question."""
+        """True if the run's inputs are known to contain its question."""
         return self._is_langchain or bool(self._method)
 
     def _asked(self, final: FinalReply) -> Found | None:
-        """What the models were asked, unless that is a prompt around documents; or looked up."""
+        """Question in the models' prompts, unless they wrap documents; else the search query."""
         lone = None if self._method else READER.question(self._root.inputs)
         if lone is not None and self._holds_documents(lone.text):
             lone = None
@@ -373,7 +372,7 @@ class TraceRun:
         return any(text == (s.reply or "").strip() or text in s.also for s in self._models)
 
     def _users_own(self, found: Found) -> Found | None:
-        """The user's words, where a model had rewritten them."""
+        """User's words in place of a question that a model had rewritten."""
         for step in sorted(self._models, key=lambda each: each.span.end_ns, reverse=True):
             said = (step.reply or "").strip()
             if said and (said == found.text or found.text in step.also):
@@ -439,16 +438,16 @@ class TraceRun:
         return found and found._replace(text=models_words(found.text))
 
     def _final_answer(self, final: FinalReply) -> Found | None:
-        """The last reply; it may be in the arguments of a tool that ended the run."""
+        """Last reply; it may be in the arguments of a tool that ended the run."""
         self._is_unclear = final.is_doubtful
         if final.call is None or final.call.reply:
             return Found(final.text, "model.reply") if final.text.strip() else None
         return READER.answer_text(decoded(final.text), "tool call")
 
     def _fresh(self, outputs: Any) -> Any:
-        """What a run returned, without answers that its thread kept from earlier turns.
+        """Output of the run, without answers that its thread kept from earlier turns.
 
-        Who resumes a run asks no question: the answer may be from before the interruption.
+        A resumed run has no question: its answer may be from before the interruption.
         """
         children = self._root.children
         before = children[0].inputs if children and _keeps_turns(self._root) else None
@@ -464,12 +463,12 @@ class TraceRun:
         }
 
     def _called_by(self, model: Step) -> bool:
-        """Whether tools worked after a model that called some."""
+        """True if tools ran after a model that called some."""
         ended = model.span.end_ns
         return any(s.kind is Kind.TOOL and s.span.start_ns >= ended for s in self._steps)
 
     def _last_model(self) -> Step | None:
-        """The model whose reply came last, before the run was over."""
+        """Model with the last reply before the run ended."""
         ended = [step for step in self._models if not self._is_late(step)]
         return max(ended, key=lambda step: step.span.end_ns, default=None)
 
@@ -480,7 +479,7 @@ class TraceRun:
     # Context
 
     def _log(self) -> RunLog:
-        """What the run held, with question and answer, empty where there are none."""
+        """Log of the run, with question and answer, empty if there are none."""
         log = _log_of(self._steps)
         final = log.final_reply()
         answer = self._own("answer") or self._answer(log, final) or Found("", "")
@@ -511,9 +510,9 @@ class TraceRun:
         return log
 
     def _partial(self, questions: Collection[str]) -> set[int]:
-        """The models of whose prompts only a part is known.
+        """Models whose prompts are only partly recorded.
 
-        Applications that write their own spans often note no more than the question.
+        Applications that write their own spans often record only the question.
         """
         return {
             step.index
@@ -536,7 +535,7 @@ class TraceRun:
     # Reasons
 
     def _has_searched(self, log: RunLog) -> bool:
-        """Whether anything was looked for at all."""
+        """True if the run searched for anything."""
         # A chain of LangChain's counts as RAG with no context, as its handler says.
         is_chain = self._is_langchain and self._root.children
         synthesizes = any(
@@ -546,7 +545,7 @@ class TraceRun:
         return bool(says_so or is_chain or synthesizes or log.found.passages)
 
     def _missing(self, log: RunLog) -> str:
-        """The first reason why there is no case; empty if there is one."""
+        """First reason why there is no case; empty if there is one."""
         root, steps = self._root, self._steps
         has_searched = self._has_searched(log)  # which the log says until its context is found
         passages = log.found.passages
@@ -598,7 +597,7 @@ class TraceRun:
         return is_broken_off or (is_open and answer != (last.reply if last is not None else ""))
 
     def _is_ambiguous(self) -> bool:
-        """Whether several questions were answered, each from what was retrieved for it."""
+        """True if several questions were answered, each from its own documents."""
         asked: set[str] = set()
         shown: set[str] = set()
         retrievals = 0
@@ -627,18 +626,18 @@ _INSTRUMENTATIONS = ("openinference.instrumentation.", "opentelemetry.instrument
 
 
 def _keeps_turns(root: Step) -> bool:
-    """Whether a graph's state may be from earlier turns."""
+    """True if a graph's state may be from earlier turns."""
     metadata = decoded(root.span.attributes.get(METADATA))
     return isinstance(metadata, Mapping) and metadata.get("thread_id") is not None
 
 
 def asked_last(messages: Sequence[Message]) -> str | None:
-    """The last message of the user's in a prompt."""
+    """User's last message in a prompt."""
     return next((m.text for m in reversed(messages) if m.role == "user" and m.text), None)
 
 
 def _log_of(steps: Sequence[Step], partial: Collection[int] = ()) -> RunLog:
-    """A run's steps as the events that a handler would have seen.
+    """Convert a run's steps to the events that a handler would have recorded.
 
     Args:
         steps: The run's own first.
@@ -662,7 +661,7 @@ def _log_of(steps: Sequence[Step], partial: Collection[int] = ()) -> RunLog:
 
 
 def _failures(steps: Sequence[Step]) -> Iterator[str]:
-    """What was said for tools that failed or were not called: a prompt does not say so."""
+    """Texts for tools that failed or were not called, which prompts do not mark."""
     for step in steps:
         if step.kind is Kind.TOOL and step.span.is_error:  # the model sees what it raised
             raised = (event.attributes.get("exception.message") for event in step.span.events)
@@ -704,7 +703,7 @@ def _began(
 
 
 def _engine_answers(step: Step) -> list[str]:
-    """What an engine of LlamaIndex answered."""
+    """Answers of LlamaIndex engines in a step."""
     is_engine = llama_index.method_of(step.span) in llama_index.ENGINES
     found = READER.answer(step.outputs) if is_engine and step.kind is not Kind.LLM else None
     return [found.text] if found is not None else []
@@ -752,7 +751,7 @@ def _ended(log: RunLog, step: Step, no_evidence: Collection[str], answered: Sequ
 
 
 def _tools_in(step: Step) -> Iterator[Step]:
-    """The tools that worked inside a model's call and are not in its prompt."""
+    """Tools that ran inside a model's call and are not in its prompt."""
     held = {text for message in step.messages for text in message.texts}
     for each in step.children:
         if each.kind is Kind.TOOL and not each.span.is_error:
@@ -835,9 +834,9 @@ _UUID = re.compile(r"[_\-.:/ ]?[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}", r
 
 
 def pipeline_of(name: str) -> str:
-    """A run's name without what is new in each run: `Crew_<uuid>.kickoff` is `Crew.kickoff`.
+    """Name of a run without parts that change: `Crew_<uuid>.kickoff` is `Crew.kickoff`.
 
-    Names become attributes of metrics, where each new one is a time series of its own.
+    Names become attributes of metrics, where each new one creates a time series.
     """
     return _UUID.sub("", name) or name
 
@@ -847,7 +846,7 @@ def _id(span: TraceSpan) -> str:
 
 
 def case_of(traced: TracedCase) -> RAGTestCase | None:
-    """The case of a traced run, if it has one that can be evaluated.
+    """Case of a traced run, if it has one that can be evaluated.
 
     Raises:
         pydantic.ValidationError: A field is of the wrong type.

@@ -1,9 +1,9 @@
-"""A span as a step of a run, whatever convention it follows.
+"""Reading of spans as steps of a run, by any convention.
 
-A convention is data: a `Convention` says which attribute its spans have, what they are by the
-values of that attribute, and in which attributes a span keeps what it was given and returned, what
-a search found, and of a model its prompt and its reply. Where attributes are not enough, because
-values are spread over several or are written for people, the record names a small reader.
+A convention is data: a `Convention` names the attributes of its spans, the kinds of step by their
+values, and the attributes with inputs and outputs, a search's documents, a model's prompt and its
+reply. If attributes are not enough, because values are spread over several or written for people,
+the record names a small reader.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ FINISH_REASONS = "gen_ai.response.finish_reasons"
 REDACTED = "__REDACTED__"
 """What OpenInference writes in place of content that was switched off."""
 
-# Who made a span.
+# Instrumentations by their scope.
 LANGCHAIN_SCOPES = (
     "openinference.instrumentation.langchain",
     "opentelemetry.instrumentation.langchain",
@@ -66,7 +66,7 @@ OWN_SCOPE = "ragaliq"
 
 
 class Kind(Enum):
-    """The part a step plays."""
+    """Kind of a step."""
 
     CHAIN = "CHAIN"
     AGENT = "AGENT"
@@ -111,8 +111,8 @@ class Step:
         cut_at: The lengths at which JSON in it stops before its end: texts of such a length may
             have been cut as well.
         children: The steps inside it, in the order they started.
-        index: Its place among the steps of its root, each before those inside it.
-        last: The highest place inside it.
+        index: Its position among the steps of its root, in depth-first order.
+        last: The highest position inside it.
     """
 
     span: TraceSpan
@@ -138,22 +138,22 @@ class Step:
 
     @property
     def passages(self) -> list[Passage] | None:
-        """What a retriever or reranker returned; None where the span shows no text of it."""
+        """Passages of a retriever or reranker; None if the span has no text of them."""
         is_told = not self.found or any(passage.text for passage in self.found)
         return self.found if is_told else None
 
     @property
     def asked(self) -> str | None:
-        """Of a model, the last message of the user."""
+        """User's last message in a model's prompt."""
         return next((m.text for m in reversed(self.messages) if m.role == "user" and m.text), None)
 
 
 def step_of(span: TraceSpan, mapping: Sequence[SpanRule] = ()) -> Step:
-    """Read a span; one that follows no known convention is of the kind `NONE`.
+    """Read a span; without a known convention it is of kind `NONE`.
 
     Args:
         span: The span.
-        mapping: What the application itself says of its spans; it goes before every convention.
+        mapping: Mapping of the application's own spans; it takes precedence over the conventions.
     """
     if span.scope == OWN_SCOPE or span.scope.startswith(OWN_SCOPE + "."):
         return Step(span=span, kind=Kind.EVALUATOR)
@@ -198,21 +198,21 @@ def _step_by_rule(span: TraceSpan, rule: SpanRule) -> Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Convention:
-    """How one way to write spans says what a span is, and where it keeps what it holds.
+    """Rules of one convention: how to recognise its spans, and where their content is.
 
-    A name of an attribute that ends in `.*` stands for all attributes that begin so, as an object.
-    Of several names the first counts that a span has. Values may be JSON.
+    An attribute's name that ends in `.*` means all attributes with this prefix, as an object. Of
+    several names the first that a span has counts. Values may be JSON.
 
     Attributes:
-        name: The convention's own.
-        marks: Attributes of which its spans have one, and nobody else's have.
-        scope: What the names of its instrumentations begin with, where the marks do not tell.
-        said_by: Attributes whose values say what a span is; by default the marks.
-        kinds: The kinds by such a value, in lower case and up to a `{`; the first known one counts.
-        other: The kind by any other value; `NONE` for one that is no step.
-        given: Attributes with what a step was given; of a model, its prompt.
-        said: Attributes with what it returned; of a model, its reply; of a search, what it found.
-        read: Reads what these attributes cannot say.
+        name: Name of the convention.
+        marks: Attributes that only its spans have, at least one each.
+        scope: Prefix of its instrumentations' names, if the marks are not enough.
+        said_by: Attributes whose values name the kind of a span; by default the marks.
+        kinds: Kinds by such a value, in lower case and up to a `{`; the first known one counts.
+        other: Kind for any other value; `NONE` for spans that are not steps.
+        given: Attributes with a step's input; for a model, its prompt.
+        said: Attributes with its output; for a model, its reply; for a search, its documents.
+        read: Function for what these attributes cannot express.
     """
 
     name: str
@@ -226,20 +226,20 @@ class Convention:
     read: Callable[[TraceSpan, Convention], Step] | None = None
 
     def covers(self, attributes: Mapping[str, object], scope: str) -> bool:
-        """Whether a span that has one of its marks follows it."""
+        """Check whether a span with one of its marks follows the convention."""
         if not scope.startswith(self.scope):
             return False
         return self.other is not Kind.NONE or self.kind(attributes) is not Kind.NONE
 
     def kind(self, attributes: Mapping[str, object]) -> Kind:
-        """The part that a span plays."""
+        """Kind of a span."""
         values = (decoded(attributes.get(name)) for name in self.said_by or self.marks)
         said = (str(held).partition("{")[0].strip().lower() for held in values if held is not None)
         return next((self.kinds[each] for each in said if each in self.kinds), self.other)
 
 
 def convention_of(attributes: Mapping[str, object], scope: str = "") -> Convention | None:
-    """The convention that a span follows; None for spans of anything else."""
+    """Convention of a span; None for other spans."""
     if MARKS.isdisjoint(attributes):
         is_store = any(attributes.get(mark) in VECTOR_STORES.kinds for mark in VECTOR_STORES.marks)
         return VECTOR_STORES if is_store else None
@@ -252,7 +252,7 @@ def convention_of(attributes: Mapping[str, object], scope: str = "") -> Conventi
 
 
 def kind_of(attributes: Mapping[str, object], scope: str = "") -> Kind:
-    """The part that a span plays, by its attributes; `NONE` for spans of anything else."""
+    """Kind of a span by its attributes; `NONE` for other spans."""
     convention = convention_of(attributes, scope)
     return Kind.NONE if convention is None else _kind(convention, attributes)
 
@@ -274,7 +274,7 @@ def _step_by_convention(span: TraceSpan) -> Step:
 
 
 def _first(attributes: Mapping[str, object], names: Sequence[str]) -> object:
-    """What the first of some attributes holds that is there; `prefix.*` is an object."""
+    """Value of the first existing attribute of several; `prefix.*` gives an object."""
     for name in names:
         if name.endswith(".*"):
             start = name[:-1]
@@ -293,7 +293,7 @@ _MOST_NUMBERED = 10_000
 
 
 class _Content:
-    """What an attribute holds: a text, or what the JSON in it stands for; None for nothing."""
+    """Content of an attribute: a text, or its decoded JSON; None for nothing."""
 
     __slots__ = ("is_cut", "is_hidden", "value")
 
@@ -315,7 +315,7 @@ class _Content:
 def _step(
     span: TraceSpan, convention: Convention, given: object = None, said: object = None
 ) -> Step:
-    """A span with what it was given and returned, each in an attribute or a `_Content` of one."""
+    """Step from a span with its input and output, each an attribute or a `_Content`."""
     inputs, outputs = (c if isinstance(c, _Content) else _Content(c) for c in (given, said))
     is_empty = inputs.value is None and outputs.value is None
     return Step(
@@ -331,10 +331,10 @@ def _step(
 
 
 def _numbered(span: TraceSpan, prefix: str) -> list[dict[str, object]]:
-    """A list whose items are spread over attributes: `prefix.0.name`, `prefix.1.name`, ...
+    """List whose items are spread over attributes: `prefix.0.name`, `prefix.1.name`, ...
 
-    Numbers that are missing leave no gap. The same list may be in one attribute, as JSON or as it
-    is; there `{"document": {"content": ...}}` stands for `document.content`.
+    Missing numbers leave no gap. The same list may be in one attribute, as JSON or not; there
+    `{"document": {"content": ...}}` means `document.content`.
     """
     items: dict[int, dict[str, object]] = {}
     start = prefix + "."
@@ -359,7 +359,7 @@ def _numbered(span: TraceSpan, prefix: str) -> list[dict[str, object]]:
 
 
 def _set_model(step: Step, asked: Any, said: Any) -> None:
-    """What a model was asked and said, from messages in whatever format."""
+    """Set a model's prompt and reply, from messages in any format."""
     if isinstance(asked, str):
         asked = [{"role": "user", "content": asked}]
     step.messages = READER.conversation(asked)
@@ -375,7 +375,7 @@ def _set_model(step: Step, asked: Any, said: Any) -> None:
 
 
 def _set_found(step: Step, found: Sequence[Passage | None]) -> None:
-    """What a search found, from hits; None is one of which nothing is known."""
+    """Set a search's documents from hits; None is an unknown hit."""
     step.is_hidden = not all(passage and passage.text for passage in found)
     known = [passage for passage in found if passage is not None]
     step.found = known if known or not step.is_hidden else None
@@ -592,13 +592,13 @@ def _set_genai_messages(step: Step) -> None:
 
 
 def _variables(attributes: Mapping[str, object]) -> Mapping[str, object]:
-    """What a prompt's template was filled with."""
+    """Variables of a prompt's template."""
     held = _first(attributes, ("gen_ai.prompt.variable.*",))
     return held if isinstance(held, Mapping) else {}
 
 
 def _messages_in_events(span: TraceSpan) -> tuple[list[Any] | None, list[Any] | None]:
-    """What was asked and said; None for what no event says.
+    """Prompt and reply in events; None for what no event has.
 
     Logfire and Pydantic AI once kept the events in one attribute, as JSON.
     """
@@ -662,7 +662,7 @@ def _traceloop(span: TraceSpan, convention: Convention) -> Step:
 
 
 def _unrecorded(value: Any, name: str) -> Any:
-    """What a call was given or returned, out of the record that Traceloop makes of it."""
+    """Input or output of a call, extracted from Traceloop's record of it."""
     if isinstance(value, list):
         return [decoded(item) for item in value]  # LlamaIndex's nodes are JSON inside JSON
     if not isinstance(value, Mapping):
@@ -671,7 +671,7 @@ def _unrecorded(value: Any, name: str) -> Any:
 
 
 def _given(value: Any) -> Any:
-    """What a decorated function was given, out of its `args` and `kwargs`."""
+    """Input of a decorated function, from its `args` and `kwargs`."""
     if not isinstance(value, Mapping) or set(value) != {"args", "kwargs"}:
         return value
     given, named = value["args"], value["kwargs"]
@@ -691,7 +691,7 @@ _WRITES = frozenset(
 
 
 def is_hit(event: str) -> bool:
-    """Whether an event of this name is a hit of a vector store's search."""
+    """True if an event of this name is a hit of a vector store's search."""
     return _DB_RESULT.fullmatch(event) is not None
 
 
@@ -712,7 +712,7 @@ def _vector_store(span: TraceSpan, convention: Convention) -> Step:
 
 
 def _plain(span: TraceSpan, convention: Convention) -> Step:
-    """A span with what it was given and returned in attributes, as JSON or not."""
+    """Step from a span with input and output in attributes, as JSON or not."""
     attributes = span.attributes
     step = _step(
         span, convention, _first(attributes, convention.given), _first(attributes, convention.said)
@@ -751,7 +751,7 @@ def _spring(span: TraceSpan, convention: Convention) -> Step:
 
 
 def _langfuse(span: TraceSpan, convention: Convention) -> Step:
-    """Langfuse, whose first span may hold only what is the whole trace's."""
+    """Langfuse, whose first span may hold only the whole trace's attributes."""
     step = _plain(span, convention)
     if step.inputs is None and step.outputs is None and span.parent_id is None:
         step.inputs = _Content(span.attributes.get("langfuse.trace.input")).value
@@ -1021,7 +1021,7 @@ CONVENTIONS = (
 def by_mark(
     conventions: Sequence[Convention],
 ) -> Mapping[str, Sequence[tuple[int, Convention]]]:
-    """The conventions by each of their marks, with their places."""
+    """Conventions by each of their marks, with their positions."""
     found: dict[str, list[tuple[int, Convention]]] = {}
     for place, each in enumerate(conventions):
         for mark in each.marks:

@@ -1,4 +1,4 @@
-"""A first mapping for spans that follow no known convention, to be looked through by a person."""
+"""Draft of a mapping for spans without a known convention, for a person to review."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _NUMBER = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|\d+")
 
 
 def draft_mapping(spans: Iterable[TraceSpan]) -> list[SpanRule]:
-    """Rules for spans, by attributes that say what a span is, else by their names.
+    """Draft rules for spans, by attributes that name a kind, else by their names.
 
     Args:
         spans: Those that follow no convention, of several traces.
@@ -64,7 +64,7 @@ def toml_of(rules: Sequence[SpanRule]) -> str:
 
 
 def _kind_attribute(spans: Sequence[TraceSpan]) -> str:
-    """The attribute whose values name the most kinds of steps; empty for none."""
+    """Attribute whose values name the most kinds of steps; empty for none."""
     told: dict[str, set[Kind]] = {}
     for span in spans:
         for name, value in span.attributes.items():
@@ -118,7 +118,7 @@ def _has_text(value: object) -> bool:
 
 
 def _by_word(names: Sequence[str], words: Sequence[str]) -> str:
-    """The attribute that a word ends first, in the order of the words; the shortest of several."""
+    """First attribute that ends in one of the words, in their order; the shortest of several."""
     for word in words:
         ending = [name for name in names if re.search(rf"(?:^|[.:_]){word}$", name.lower())]
         if ending:

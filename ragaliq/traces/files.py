@@ -1,6 +1,6 @@
-"""The spans of a file: OTLP as JSON or protobuf, the SDKs' own JSON, Phoenix's exports, a table.
+"""Spans of a file: OTLP as JSON or protobuf, SDKs' own JSON, Phoenix's exports, a table.
 
-What a file holds is recognised by its content, not by its name.
+The format is recognised by the content, not by the file's name.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _TELLING = re.compile(
 
 
 def holds_traces(path: Path) -> bool:
-    """Whether a file holds spans and not a table of cases; False for what cannot be read."""
+    """True if a file holds spans and not a table of cases; False if it cannot be read."""
     try:
         with _opened(path) as (_, start):
             form = _form_of(start)
@@ -69,9 +69,9 @@ def holds_traces(path: Path) -> bool:
 
 
 def spans_in(path: Path) -> Iterator[TraceSpan | RowError]:
-    """The spans of a file; a part that cannot be read comes as its error, and others follow.
+    """Read the spans of a file; an unreadable part comes as an error, and reading continues.
 
-    So does the rest of a file that breaks off behind spans that can be read.
+    The rest of a truncated file comes as an error too.
 
     Raises:
         ConfigurationError: A library is missing that reads this kind of file.
@@ -101,7 +101,7 @@ def _found_in(path: Path, file: io.BufferedReader, form: str) -> Parts:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[io.BufferedReader, bytes]]:
-    """A file, unpacked, and its beginning, or as much of that as there is where it breaks off."""
+    """Open a file, decompressed, with its beginning, or the readable part of it."""
     with (
         path.open("rb") as packed,
         gzip.open(packed) if packed.peek(2)[:2] == _GZIP else nullcontext(packed) as opened,
@@ -144,7 +144,7 @@ _Values = Iterator[tuple[str, Any | DatasetError]]
 
 
 def not_json(error: json.JSONDecodeError) -> str:
-    """What is wrong with a text, and in which column; its line is for the caller to name."""
+    """Problem of a text, with its column; the caller adds the line."""
     return f"{_NOT_JSON}: {_PLACE_FOLLOWS.sub('', error.msg)} in column {error.colno}"
 
 
@@ -176,7 +176,7 @@ def _spans_of(value: Any) -> Parts:
 
 
 def _json_values(file: io.BufferedReader) -> _Values:
-    """The values of a file, each with its place, or the reason why one cannot be read.
+    """Values of a file, each with its place, or an error for an unreadable one.
 
     A file whose first line is a whole value is read line by line; others as a whole, up to
     `MAX_DOCUMENT_BYTES`.
@@ -208,7 +208,7 @@ def _lines(file: io.BufferedReader) -> _Values:
 
 
 def _values(data: bytes, line: int = 1) -> _Values:
-    """Values after each other; behind one that cannot be read, the next that begins a line."""
+    """Consecutive values; after an unreadable one, the next that begins a line."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -255,7 +255,7 @@ _INSIDE = (0x0A, 0x12, 0x1A)  # what may begin a ResourceSpans
 
 
 def _protobuf_spans(file: io.BufferedReader, framing: str) -> Parts:
-    """The spans of a file, each with its place in it; one part of it is in memory at a time."""
+    """Spans of a protobuf file, each with its place; one part is in memory at a time."""
     try:
         from google.protobuf.message import DecodeError
         from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, TracesData
@@ -291,7 +291,7 @@ def _framing(start: bytes) -> str | None:
 
 
 def _is_field(data: bytes, tags: Sequence[int], size: int) -> bool:
-    """Whether a message of a size may begin so: with a field that has a length and fits into it."""
+    """True if a message of a size may begin like this: with a field whose length fits."""
     length, used = _varint(data[1:])
     return bool(data) and data[0] in tags and used > 0 and 1 + used + length <= size
 
@@ -319,7 +319,7 @@ def _messages(file: io.BufferedReader, framing: str) -> Iterator[bytes]:
 
 
 def _varint(data: bytes) -> tuple[int, int]:
-    """A number and the bytes it takes; 0 where there is none."""
+    """Decode a varint: the number and its bytes; 0 bytes if there is none."""
     number = 0
     for used, byte in enumerate(data[:10]):
         number |= (byte & 0x7F) << (7 * used)
@@ -422,7 +422,7 @@ def _flattened(held: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, obje
 
 
 def _without_absent(value: Any, depth: int) -> Any:
-    """A value of a row: what is empty in a table was never there."""
+    """Remove values of a row that are empty in the table."""
     if depth > _MOST_NESTED_ROW:
         raise BadSpanError("an attribute is nested too deeply")
     if isinstance(value, Mapping):
@@ -498,18 +498,18 @@ _SPAN_BYTES = 1_000
 
 
 class TraceGroups:
-    """Holds the spans of traces that may not be complete yet, in bounded memory.
+    """Groups spans by trace, in bounded memory.
 
-    Spans of one trace may be anywhere in a file. As long as all of them fit, every trace is held to
-    the end; then the traces that got no span for the longest time are given out first, and what
-    comes of them afterwards is late.
+    Spans of one trace may be anywhere in a file. While all of them fit, every trace is held to the
+    end; after that, traces without new spans for the longest time are yielded first, and their
+    further spans are late.
 
     Args:
-        max_bytes: About how much is held.
+        max_bytes: Approximate limit.
 
     Attributes:
-        spans: How many spans it was given.
-        late: Those of traces that had been given out.
+        spans: Number of spans added.
+        late: Number of late spans.
     """
 
     def __init__(self, *, max_bytes: int = 512 * 1024 * 1024) -> None:
@@ -522,7 +522,7 @@ class TraceGroups:
         self._gone: set[bytes] = set()
 
     def add(self, span: TraceSpan) -> Iterator[list[TraceSpan]]:
-        """Take a span; yields the traces that are given out for it."""
+        """Add a span; yield the traces that must go for it."""
         self.spans += 1
         trace = span.trace_id
         if bytes.fromhex(trace) in self._gone:
@@ -536,7 +536,7 @@ class TraceGroups:
         yield from self._given_out(self._max_bytes)
 
     def rest(self) -> Iterator[list[TraceSpan]]:
-        """Everything that is held, when no more spans come."""
+        """Yield all remaining traces after the last span."""
         yield from self._given_out(-1)
 
     def _given_out(self, down_to: int) -> Iterator[list[TraceSpan]]:

@@ -50,27 +50,27 @@ _TEXT_BLOCK = re.compile(
 
 
 def method_of(span: TraceSpan) -> str:
-    """The method that a span is of; empty for a span of anybody else's."""
+    """Method of a span; empty for spans outside LlamaIndex."""
     return span.name.rpartition(".")[2] if span.scope == SCOPE else ""
 
 
 def is_function(span: TraceSpan) -> bool:
-    """Whether a span is of a function of the application's, under the dispatcher's decorator."""
+    """True if a span is from an application's function under the dispatcher's decorator."""
     return bool(method_of(span)) and "." not in span.name.rpartition("<locals>.")[2]
 
 
 def is_call(span: TraceSpan) -> bool:
-    """Whether a model's span is a call of it: `predict` and the like have another one write."""
+    """True if a model's span is a call; `predict` and others have another span for it."""
     return method_of(span) in _CALLS
 
 
 def is_history_writer(span: TraceSpan) -> bool:
-    """Whether a span only reads a stream for a chat's history."""
+    """True if a span only reads a stream for a chat's history."""
     return method_of(span) in _HISTORY_WRITERS
 
 
 def chunks_of(span: TraceSpan, inputs: Any) -> list[str]:
-    """The texts that a synthesizer was given to answer from."""
+    """Texts that a synthesizer answers from."""
     given = inputs.get("text_chunks") if isinstance(inputs, Mapping) else None
     # `Generation` shows its model none of them.
     is_shown = method_of(span) in _WRITE and not span.name.startswith("Generation.")
@@ -79,9 +79,9 @@ def chunks_of(span: TraceSpan, inputs: Any) -> list[str]:
 
 
 def tool_message(outputs: Any) -> Any:
-    """What a tool returned, as a message; hand-offs, failures and forms are marked as errors.
+    """Message from a tool's output; hand-offs, failures and forms are marked as errors.
 
-    A form is what the model itself has filled in: the tool returns what it was called with.
+    A form is filled in by the model itself: the tool returns its own arguments.
     """
     if not isinstance(outputs, Mapping) or not isinstance(outputs.get("blocks"), list):
         return outputs
@@ -105,14 +105,14 @@ def _texts_of(block: Any) -> Iterator[str]:
 
 
 def is_streamed(span: TraceSpan, outputs: Any) -> bool:
-    """Whether an answer was returned piece by piece, and is therefore not on the run's span."""
+    """True if an answer was streamed, and so is not on the run's span."""
     has_stream = isinstance(outputs, Mapping) and not _STREAM_FIELDS.isdisjoint(outputs)
     is_stream = isinstance(outputs, str) and _STREAM.match(outputs) is not None
     return has_stream or is_stream or method_of(span).startswith(("stream_", "astream_"))
 
 
 def payload_of(span: TraceSpan, outputs: Any, said: Sequence[str]) -> Any:
-    """What a run returned: of a workflow the result in its last event; None for a stream.
+    """Output of a run: for a workflow the result in its last event; None for a stream.
 
     Args:
         span: The run's own.
@@ -136,7 +136,7 @@ def payload_of(span: TraceSpan, outputs: Any, said: Sequence[str]) -> Any:
 
 
 def asked_of_agent(span: TraceSpan, inputs: Any) -> tuple[str, ...]:
-    """The texts of the last message that an agent was called with.
+    """Texts of the last message to an agent.
 
     The agent's models are shown it with a state around it.
     """
@@ -151,7 +151,7 @@ def asked_of_agent(span: TraceSpan, inputs: Any) -> tuple[str, ...]:
 
 
 def _result_in(shown: str) -> Any:
-    """The result in what Python writes of an event; objects are the mappings of their fields."""
+    """Result in the `repr` of an event; objects become mappings of their fields."""
     try:
         event = _value(ast.parse(_ENUM.sub(r"\1", shown), mode="eval").body, 0)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -179,7 +179,7 @@ def _value(node: ast.expr, depth: int) -> Any:
 
 
 def _completed(value: Any, said: Sequence[str]) -> Any:
-    """A value with its texts whole; one that nothing completes stays cut."""
+    """Complete the truncated texts of a value, where possible."""
     if isinstance(value, str) and len(value) > _WHOLE and value.endswith(_CUT):
         start = value.removesuffix(_CUT)
         return next((text for each in said for text in _from(each, start)), value)
@@ -189,19 +189,19 @@ def _completed(value: Any, said: Sequence[str]) -> Any:
 
 
 def _from(text: str, start: str) -> Iterator[str]:
-    """The part of a text that begins so: agents that reason aloud end with their answer."""
+    """Part of a text from `start` on: agents that reason aloud end with their answer."""
     for each in (text, text.partition(_FINAL)[2].strip()):
         if each.startswith(start):
             yield each
 
 
 def is_cut(answer: str) -> bool:
-    """Whether a workflow's answer is only the beginning of what was said."""
+    """True if a workflow's answer is truncated."""
     return len(answer) == _WHOLE + len(_CUT) and answer.endswith(_CUT)
 
 
 def _is_shown(text: str, shown: str) -> bool:
-    """Whether a text is the one in a result, which instrumentations cut after some characters."""
+    """True if a text is the one in a result, which instrumentations truncate."""
     said = repr(text)[1:-1]
     at = shown.find(said[:_TELLING])
     is_quoted = at > 0 and shown[at - 1] in {"'", '"'}

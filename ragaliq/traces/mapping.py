@@ -1,4 +1,4 @@
-"""What an application's own spans are, in the application's own words."""
+"""Mapping of an application's own spans, from a file."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from ragaliq.errors import ConfigurationError
 
 
 class SpanRule(BaseModel):
-    """What spans of a name, or with an attribute, are, and where they keep what they hold.
+    """Rule for spans of a name, or with an attribute: their kind and their attributes.
 
     Attributes:
-        name: Their name; `*` stands for anything.
+        name: Their name; `*` matches anything.
         attribute: An attribute that they have.
         equals: Its value; by default any.
-        kind: What they are; by default what a convention says.
-        question: The attribute with what was asked; of a model, its prompt or its messages.
-        answer: The attribute with what was answered.
-        documents: The attribute with what was found: texts, or objects with a text, as JSON or not.
+        kind: Their kind; by default by a convention.
+        question: Attribute with the question; for a model, its prompt or messages.
+        answer: Attribute with the answer.
+        documents: Attribute with the documents: texts, or objects with a text, as JSON or not.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -44,7 +44,7 @@ class SpanRule(BaseModel):
         return self
 
     def covers(self, name: str, attributes: Mapping[str, object]) -> bool:
-        """Whether it speaks of such a span."""
+        """Check whether the rule matches a span."""
         # Of a shell's signs `*` alone is one here: names hold brackets and question marks.
         if self.name and not fnmatchcase(name, re.sub(r"[?[]", r"[\g<0>]", self.name)):
             return False
@@ -56,12 +56,12 @@ class SpanRule(BaseModel):
 def rule_for(
     mapping: Sequence[SpanRule], name: str, attributes: Mapping[str, object]
 ) -> SpanRule | None:
-    """The first rule that speaks of a span."""
+    """First rule that matches a span."""
     return next((rule for rule in mapping if rule.covers(name, attributes)), None)
 
 
 def read_mapping(path: Path) -> tuple[SpanRule, ...]:
-    """The rules of a TOML file, one `[[span]]` each, in order.
+    """Read the rules of a TOML file, one `[[span]]` each, in order.
 
     Raises:
         ConfigurationError: It is missing, or not as it should be.

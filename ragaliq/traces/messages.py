@@ -1,4 +1,4 @@
-"""Messages, documents and results of tools in the forms in which traces hold them."""
+"""Messages, documents and tool results in the formats of traces."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ _DEPTH = 3
 
 
 class SpanReader(Reader):
-    """Reads the values of spans: plain data, in any provider's or framework's form."""
+    """Reads the values of spans: plain data, in any provider's or framework's format."""
 
     def message(self, value: Any) -> Message | None:
         """A message; None if it is not one.
 
-        What only carries results of tools is a tool's, in any name.
+        A message that only carries tool results is a tool's, whatever its role.
         """
         if isinstance(value, list):
             # Python's tuples are JSON's lists: only one that begins with a role is a message.
@@ -102,13 +102,13 @@ class SpanReader(Reader):
         return Passage(text, _identifier(fields.get("id")), score, metadata or None)
 
     def fields(self, value: Any) -> Mapping[Any, Any] | None:
-        """The members of an object."""
+        """Members of an object."""
         return value if isinstance(value, Mapping) and set(value) != _COMMAND else None
 
     def named_question(self, value: Any, where: str = "input", depth: int = 0) -> Found | None:
-        """The question in what an application was called with, where something says that it is one.
+        """Question in an application's inputs, if a field marks it as one.
 
-        A lone text may be anything: the name of a model, a session, a system prompt.
+        A single text may be anything: the name of a model, a session, a system prompt.
         """
         fields = self.fields(value)
         if fields is None or self.message(value) is not None or depth > _DEPTH:
@@ -124,7 +124,7 @@ class SpanReader(Reader):
         return next((each for each in found_inside if each), None)
 
     def answer(self, value: Any, where: str = "output") -> Found | None:
-        """The text a person reads in what an application returned, or None."""
+        """Text that a person reads in an application's output, or None."""
         found = super().answer(value, where)
         if found is None and isinstance(value, Mapping):
             keys = (key for key in _MORE_ANSWER_KEYS if value.get(key))
@@ -133,7 +133,7 @@ class SpanReader(Reader):
         return found
 
     def messages(self, value: Any) -> Sequence[Any] | None:
-        """The conversation that a value is or holds; Google calls it contents."""
+        """Conversation in a value; Google calls it contents."""
         if isinstance(value, Mapping):
             value = value.get("messages", value.get("contents"))
         # LangChain's models are called with several conversations, of which spans show one.
@@ -147,7 +147,7 @@ class SpanReader(Reader):
         return [message for message in read if message is not None]
 
     def told(self, value: Any) -> list[Passage]:
-        """What a tool said: its documents if it kept them, else its texts, decoded."""
+        """Result of a tool: its documents if it kept them, else its texts, decoded."""
         if isinstance(value, Message):
             return super().told(value)
         message = self.message(value)
@@ -155,7 +155,7 @@ class SpanReader(Reader):
 
 
 def _unwrapped(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The fields of a message, however it is wrapped."""
+    """Fields of a message, in any wrapper."""
     for name in ("data", "kwargs", "message"):
         inner = value.get(name)
         if isinstance(inner, Mapping) and ("content" in inner or "role" in inner):
@@ -184,7 +184,7 @@ def completion_prompt(inputs: Any) -> str:
 
 
 def is_understood(asked: Any) -> bool:
-    """Whether every message of a prompt, and every part of it, is of a form that is known."""
+    """True if every message of a prompt, and every part of it, has a known format."""
     listed = READER.messages(asked)
     if listed is None:
         return not asked or isinstance(asked, str)
@@ -226,7 +226,7 @@ _RESULT_KEYS = ("response", "result", "output", "content")
 
 
 def _blocks(content: Any) -> tuple[list[str], list[Any], list[Any]]:
-    """A message's texts, its calls of tools, and what tools returned.
+    """Texts, tool calls and tool results of a message.
 
     Each provider has its own blocks: `{"type": "text"}` (OpenAI, Anthropic, OpenTelemetry), or the
     kind as a key (`{"text": ...}`, `{"functionResponse": ...}`; Google, Amazon).
@@ -265,7 +265,7 @@ _ARGUMENTS = ("arguments", "args", "input")
 
 
 def arguments_of(value: Any, depth: int = 0) -> Iterator[str]:
-    """The texts in the arguments of the tools that a model's message calls."""
+    """Texts in the arguments of a message's tool calls."""
     if depth > _MOST_NESTED:
         return
     if isinstance(value, list):
@@ -309,7 +309,7 @@ _HIT_SCORES = ("score", "_score", "relevance_score", "similarity")
 
 
 def decoded(text: Any) -> Any:
-    """What a text stands for that is JSON of an object, a list or a text; else the text."""
+    """Decode a text that is JSON of an object, a list or a text; else return it."""
     if isinstance(text, str) and text.lstrip()[:1] in {"{", "[", '"'}:
         try:
             return json.loads(text)
@@ -319,10 +319,10 @@ def decoded(text: Any) -> Any:
 
 
 def results_of(value: Any) -> list[Passage]:
-    """What a tool returned, as passages: one a hit, or its text.
+    """Passages of a tool's result: one for each hit, or its text.
 
-    JSON is read: a model that is shown it understands its texts and not its escapes. Objects of
-    unknown shape stay the JSON that they are written as.
+    JSON is decoded, since a model reads its texts and not its escapes. Objects of unknown shape
+    stay JSON.
     """
     read = decoded(value)
     if not isinstance(read, str | Mapping | list) or not read:
@@ -339,9 +339,9 @@ def _result_texts(values: Sequence[Any]) -> tuple[str, ...]:
 
 
 def hit(item: Any) -> Passage | None:
-    """One found text in an object, with the id and the score next to it.
+    """Hit in an object: its text, id and score.
 
-    The text is empty where the object only names what was found; None where it does not either.
+    The text is empty if the object only has an id; None if it has neither.
     """
     if not isinstance(item, Mapping):
         return None
@@ -407,7 +407,7 @@ def _text_in(item: Mapping[str, Any], depth: int) -> str | None:
 
 
 def _identifier(value: Any) -> str | None:
-    """A document's own id as a text, whatever a store makes of it; None if it has none."""
+    """Document's id as a text, in any store's format; None without one."""
     is_id = isinstance(value, str | int) and not isinstance(value, bool) and value != ""
     return str(value) if is_id else None
 

@@ -16,7 +16,7 @@ from ragaliq.traces.span import SpanEvent, TraceSpan
 
 
 class BadSpanError(ValueError):
-    """What is wrong with a span; names the place in it and quotes none of its text."""
+    """A span is invalid; the message names the place and quotes nothing."""
 
 
 Parts = Iterator[tuple[str, TraceSpan | Exception]]
@@ -37,12 +37,12 @@ _VALUES = (
 
 @functools.cache
 def camel(name: str) -> str:
-    """A member's name in OTLP's JSON."""
+    """Convert a member's name to OTLP's JSON."""
     return re.sub(r"_(.)", lambda match: match[1].upper(), name)
 
 
 def member(held: Any, name: str) -> Any:
-    """A member: of an object by its name in OTLP's JSON or by protobuf's own, or of a message.
+    """Member of a JSON object, by OTLP's or protobuf's name, or of a protobuf message.
 
     Bytes are given as hexadecimal digits.
     """
@@ -89,7 +89,7 @@ def resource_logs(part: Any) -> Parts:
 
 
 def log_event(record: Any) -> TraceSpan | None:
-    """A log record as a span that has nothing but its event; None where it belongs to no span.
+    """Convert a log record to a span with only its event; None without a span id.
 
     Raises:
         BadSpanError: It is not one.

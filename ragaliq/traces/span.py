@@ -1,4 +1,4 @@
-"""A finished span as plain data, from whichever SDK, file or language it comes."""
+"""Finished spans as plain data, from any SDK, file or language."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _NONE: Mapping[str, object] = MappingProxyType({})
 
 
 class SpanEvent(NamedTuple):
-    """Something that happened during a span, such as an `exception`."""
+    """Event of a span, such as an `exception`."""
 
     name: str
     attributes: Mapping[str, object] = _NONE
@@ -24,15 +24,15 @@ class TraceSpan(NamedTuple):
         trace_id: 32 lower-case hex digits.
         span_id: 16 lower-case hex digits.
         parent_id: 16 lower-case hex digits; None for the first span of a trace.
-        name: What it is called.
+        name: Its name.
         start_ns: Unix time in nanoseconds.
         end_ns: Unix time in nanoseconds.
-        is_error: Whether its status says so.
+        is_error: Whether its status is an error.
         attributes: Names to texts, numbers, truth values, lists of them, or mappings of them.
-        events: What happened during it.
+        events: Its events.
         scope: Name of the instrumentation that made it.
-        resource: The attributes of the service that it is from.
-        dropped_attributes: Attributes its SDK dropped because there were too many.
+        resource: Attributes of its service.
+        dropped_attributes: Number of attributes that its SDK dropped.
     """
 
     trace_id: str
@@ -50,10 +50,10 @@ class TraceSpan(NamedTuple):
 
     @property
     def is_log(self) -> bool:
-        """Whether it only carries what was logged during a span of the same id."""
+        """True if it only carries log records of a span with the same id."""
         return not self.name and not self.end_ns and len(self.events) == 1
 
     def text(self, name: str) -> str:
-        """A text attribute; empty where it is missing or something else."""
+        """Text attribute; empty if it is missing or not a text."""
         value = self.attributes.get(name)
         return value if isinstance(value, str) else ""

@@ -1,4 +1,4 @@
-"""The runs in a trace: which spans are a run's first, and what is below them."""
+"""Runs in a trace: their first spans, and the spans below them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _GRADING = "EvalChain"
 
 
 def is_plumbing(step: Step) -> bool:
-    """Whether a span of LlamaIndex begins no run of its own, though those below it may."""
+    """True if a LlamaIndex span is not a run itself; spans below it may be."""
     method = llama_index.method_of(step.span)
     runs = {*llama_index.ENGINES, *llama_index.SYNTHESIZE, llama_index.WORKFLOW}
     is_run = method in runs or llama_index.is_function(step.span)
@@ -27,21 +27,21 @@ def is_plumbing(step: Step) -> bool:
 
 
 def _is_whole(step: Step, run: Sequence[Step]) -> bool:
-    """Whether a run needs no other search."""
+    """True if a run needs no other search."""
     method = llama_index.method_of(step.span)
     is_engine = method in llama_index.ENGINES or method == llama_index.WORKFLOW
     return is_engine or any(each.kind in _SOURCES for each in run)
 
 
 def _is_evaluation(step: Step) -> bool:
-    """Whether a span with all below it is somebody's evaluation."""
+    """True if a span, with all below it, is an evaluation."""
     is_grading = step.kind is Kind.CHAIN and step.span.name.endswith(_GRADING)
     method = llama_index.method_of(step.span)
     return is_grading or step.kind is Kind.EVALUATOR or method in llama_index.EVALUATE
 
 
 def walk(steps: Sequence[Step]) -> Iterator[tuple[Step, Step | None, bool]]:
-    """Every step with the one around it, once as it begins and once as it ends (True)."""
+    """Visit every step with its parent, at its begin and at its end (True)."""
     around: list[Step] = []
     for step in (*steps, None):
         while around and (step is None or step.index > around[-1].last):
@@ -53,15 +53,15 @@ def walk(steps: Sequence[Step]) -> Iterator[tuple[Step, Step | None, bool]]:
 
 
 class Forest(NamedTuple):
-    """What a trace holds.
+    """Runs of a trace.
 
     Attributes:
-        runs: The steps of each run, its first before all others. Retrievers, models and tools that
-            are in no chain are one run in each request, below its span, or below the first of them
-            where that is missing; the first step is of kind `NONE` then. With them go the chains
-            of the request that search nothing themselves; where there is one such chain and no
-            other model, it is the run, and what was searched for it is in it.
-        knotted: Spans that are each other's parents.
+        runs: The steps of each run, the first one first. Retrievers, models and tools outside a
+            chain are one run in each request, below its span, or below the first of them if that is
+            missing; the first step then has the kind `NONE`. Chains of the request without a search
+            belong to that run; if there is one such chain and no other model, it is the run, and
+            includes the searches.
+        knotted: Spans in a cycle of parents.
     """
 
     runs: list[list[Step]]
@@ -70,14 +70,14 @@ class Forest(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class _Place:
-    """Somewhere loose steps are: below one span that is no step itself, or below a missing one.
+    """Place of loose steps: below a span that is not a step, or below a missing one.
 
     Attributes:
         step: The span.
-        around: The place that it is in.
-        loose: Steps in no chain.
-        kinds: What they are.
-        chains: The first steps of chains that search nothing themselves.
+        around: The enclosing place.
+        loose: Steps outside chains.
+        kinds: Their kinds.
+        chains: First steps of chains without a search.
     """
 
     step: Step | None = None
@@ -90,7 +90,7 @@ class _Place:
 def _trees(
     spans: Iterable[TraceSpan], mapping: Sequence[SpanRule]
 ) -> tuple[list[Step], list[TraceSpan]]:
-    """The steps without a parent, each with those inside it; and spans that are in a knot."""
+    """Steps without a parent, each with those inside it; and spans in a cycle."""
     kept: dict[str, TraceSpan] = {}
     logged: dict[str, list[SpanEvent]] = {}
     for span in spans:
@@ -155,7 +155,7 @@ def forest_of(spans: Iterable[TraceSpan], mapping: Sequence[SpanRule] = ()) -> F
 
 
 def _gathered(places: Sequence[_Place]) -> list[list[Step]]:
-    """Loose steps, each group at the lowest place that has both a source and a model."""
+    """Group loose steps at the lowest place with both a source and a model."""
     groups: list[list[Step]] = []
     for place in reversed(places):  # the inner ones first
         around, kinds = place.around, place.kinds
@@ -199,7 +199,7 @@ def _together(first: list[Step], second: list[Step]) -> list[Step]:
 
 
 def _in_order(top: Step) -> tuple[list[Step], list[Step]]:
-    """A step with what is part of it, each in the place that its `index` says; and what is not."""
+    """Steps of a run in depth-first order; and steps below it that are not part of it."""
     steps: list[Step] = []
     strays: list[Step] = []
     todo: list[tuple[Step, bool]] = [(top, False)]
@@ -221,10 +221,10 @@ def _in_order(top: Step) -> tuple[list[Step], list[Step]]:
 
 
 def _is_stray(step: Step, top: Step) -> bool:
-    """Whether a step is below a run and no part of it, though it is no evaluation.
+    """True if a step is below a run but not part of it, without being an evaluation.
 
-    Instrumentations leave their context behind, OpenLLMetry's after a batch: the requests that
-    come next are then written below one that is over.
+    Instrumentations leak their context, OpenLLMetry's after a batch: later requests are then
+    recorded below a finished one.
     """
     if step.is_first and top.is_first:
         return True

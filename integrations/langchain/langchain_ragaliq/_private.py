@@ -1,4 +1,4 @@
-"""Private interfaces of others: the span of a run by its id, and the class of LangGraph's graphs.
+"""Private interfaces of other libraries: a run's span, and the class of LangGraph's graphs.
 
 Nothing else here touches one, and one that is gone is as none;
 `tests/langchain/test_private.py` asks whether each is still there.
@@ -22,18 +22,18 @@ _GRAPH = "PregelProtocol"  # of LangGraph, which is not imported for it
 
 
 def is_graph(chain: Any) -> bool:
-    """Whether a chain is one of LangGraph's graphs, with or without configuration bound to it."""
+    """True if a chain is a LangGraph graph, with or without configuration bound to it."""
     while isinstance(chain, RunnableBindingBase):
         chain = chain.bound
     return any(cls.__name__ == _GRAPH for cls in type(chain).__mro__)
 
 
 def span_by_run_id(run_id: UUID, callbacks: Any = None) -> tuple[str, trace.Span] | None:
-    """The span of a run, and whose it is: OpenInference's, Traceloop's or Langfuse's.
+    """Span of a run, and its tracer: OpenInference's, Traceloop's or Langfuse's.
 
     Args:
         run_id: The run.
-        callbacks: What the run was called with; Langfuse's handler is among them.
+        callbacks: Callbacks of the run; Langfuse's handler is among them.
     """
     modules = sys.modules
     if _OPENINFERENCE in modules or _TRACELOOP in modules or _LANGFUSE in modules:

@@ -1,4 +1,4 @@
-"""Asking a runnable questions, for `ragaliq.evaluate(app, questions)`."""
+"""Questions to a runnable, for `ragaliq.evaluate(app, questions)`."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _QUESTIONS = ("question", "input", "query")
 
 
 def answerer(app: Runnable[Any, Any]) -> Callable[[str], Awaitable[RAGTestCase | RunLog]]:
-    """A coroutine function that asks the application, and returns what its answer was made from.
+    """Make a coroutine function that asks the application and captures its answer.
 
     Raises:
-        ragaliq.ConfigurationError: It does not say which of its inputs is the question.
+        ragaliq.ConfigurationError: Its schema does not show which input is the question.
     """
     given = _input_of(app)
     monitor = Monitor(judge="local", enabled=False)  # it evaluates nothing
@@ -33,7 +33,7 @@ def answerer(app: Runnable[Any, Any]) -> Callable[[str], Awaitable[RAGTestCase |
 
 
 def _input_of(app: Runnable[Any, Any]) -> Callable[[str], Any]:
-    """Makes an input of a question, as the runnable's schema asks for it."""
+    """Make a function from a question to the runnable's input, by its schema."""
     schema = app.get_input_jsonschema()
     fields = schema.get("properties")
     if not fields:

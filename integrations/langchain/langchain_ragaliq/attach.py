@@ -15,7 +15,7 @@ logger = logging.getLogger("ragaliq.langchain")
 
 
 class _AttachedHandler(RagaliqCallbackHandler):
-    """What LangChain is given for good: its hooks cannot be removed, so this one is switched.
+    """Permanent hook in LangChain, which cannot be removed, and so is switched on and off.
 
     While attached it is the attached handler, with all its attributes, so that the same handler
     given to a chain as well counts each run once.
@@ -87,6 +87,6 @@ def attach(
 
 
 def detach() -> None:
-    """Stop scoring chains that were not given a handler of their own."""
+    """Stop scoring chains without their own handler."""
     with _LOCK:
         _SWITCH.switch(None)

@@ -1,4 +1,4 @@
-"""A guard of the text that a chain ends with: one that may not go out is replaced or stopped."""
+"""Guard of a chain's final text: a bad answer is replaced or stopped."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class RagaliqGuard(Runnable[Any, Any]):
         return self
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002 - LangChain's name
-        """The chain's output, or what the guard makes of it.
+        """Run the chain; return its output, or the guard's replacement.
 
         Raises:
             ragaliq.GuardRejected: The answer must not go out, and the guard is set to raise.
@@ -149,7 +149,7 @@ class RagaliqGuard(Runnable[Any, Any]):
     def _released(
         self, output: Any, result: GuardResult, answer: str, run_manager: _ChainRun
     ) -> Any:
-        """The output as it may go out.
+        """Output as the guard allows it.
 
         Raises:
             ragaliq.GuardRejected: It may not.
@@ -168,12 +168,12 @@ def _answer(case: RunLog | RAGTestCase) -> str:
 
 
 def note_guarded(handlers: Iterable[BaseCallbackHandler], run_id: UUID | None, answer: str) -> None:
-    """Tell handlers that a guard has scored an answer, so that they do not score it again.
+    """Mark an answer as scored by a guard, so that handlers do not score it again.
 
     Args:
-        handlers: All that watch the run.
-        run_id: The run, or any inside it.
-        answer: What goes out.
+        handlers: All handlers of the run.
+        run_id: The run, or one inside it.
+        answer: The answer that goes out.
     """
     for handler in handlers:
         if run_id is not None and isinstance(handler, RagaliqCallbackHandler):

@@ -1,4 +1,4 @@
-"""The callback handler: follows LangChain's runs from start to end and lets nothing escape.
+"""The callback handler: records LangChain's runs and never raises.
 
 It is synchronous and inline (`run_inline = True`): of all ways to receive events that one costs a
 request the least, on synchronous and asynchronous chains alike. It does not derive from
@@ -70,10 +70,10 @@ _NAMING_EVENTS = {
     "ragaliq.contexts": "contexts",
     "ragaliq.answer": "answer",
 }
-# Which of a monitor's handlers each run belongs to: the first that heard of it. A chain may be
-# given a handler with names of keys while the process as a whole is attached with the same monitor;
-# LangChain asks the chain's own handlers first. Two handlers hear of one start right after each
-# other, so that of runs that never end only the latest are remembered.
+# The handler that each run of a monitor belongs to: the first that got its start. A chain may have
+# a handler with keys while the whole process is attached with the same monitor; LangChain calls the
+# chain's own handlers first. Both handlers get the start right after each other, so that of runs
+# that never end only the latest are remembered.
 _OWNERS: WeakKeyDictionary[Monitor, OrderedDict[int, int]] = WeakKeyDictionary()
 _OWNED_RUNS = 10_000
 
@@ -83,7 +83,7 @@ FRAME: ContextVar[LangChainRun | None] = ContextVar("ragaliq_langchain_frame", d
 
 
 def _run_in_force() -> int | None:
-    """The run that one without a parent happens in, if any.
+    """Current run of a run without a parent, if any.
 
     Callbacks passed on by hand inside a LangGraph node start a run without a parent; the
     configuration in force still names the run it happens in.
@@ -94,7 +94,7 @@ def _run_in_force() -> int | None:
 
 
 def _current_runs() -> list[tuple[RunLog, Reader]]:
-    """The runs that this code is in, of each handler in force, for `Monitor.add_context`."""
+    """Current runs of every handler, for `Monitor.add_context`."""
     framed, config = FRAME.get(), var_child_runnable_config.get()
     manager = config.get("callbacks") if config else None
     step = getattr(getattr(manager, "parent_run_id", None), "int", None)
@@ -111,7 +111,7 @@ find_current_runs(_current_runs)
 
 
 def _read(messages: list[list[BaseMessage]], options: Mapping[str, Any]) -> list[Message]:
-    """A chat model's prompt, with the documents that are given to it next to the messages."""
+    """Prompt of a chat model, with the documents passed next to the messages."""
     read = list(filter(None, map(READER.message, messages[0] if messages else ())))
     given = (options.get("invocation_params") or {}).get("documents")
     if given and read:
@@ -122,13 +122,13 @@ def _read(messages: list[list[BaseMessage]], options: Mapping[str, Any]) -> list
 
 
 def _text_of_item(item: Any) -> str:
-    """What a generator's item adds to an answer."""
+    """Text that a generator's item adds to an answer."""
     found = item if isinstance(item, str) else READER.answer(item)
     return found if isinstance(found, str) else "" if found is None else found.text
 
 
 def _contained(event: E) -> E:
-    """Keep every error of an event handler from the application.
+    """Contain every error of an event handler.
 
     The ones often called do so themselves: passing keyword arguments on would cost as much as what
     they do.
@@ -248,7 +248,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         return len(self._registry)
 
     def explain(self, run_id: UUID | str) -> Explanation | None:
-        """What became of one of the latest runs: its parts, where they came from, or why not.
+        """Explain one of the latest runs: its parts and their sources, or why it has no case.
 
         Args:
             run_id: The run's id, as LangChain and the results know it.
@@ -300,7 +300,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         )
 
     def frame_started(self, question: Any, pipeline: str) -> LangChainRun | None:
-        """A run that is framed by hand begins; never raises."""
+        """Begin a run that is framed by hand; never raises."""
         try:
             if is_suppressed():
                 return None
@@ -319,7 +319,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
             return None
 
     def frame_ended(self, root: LangChainRun, answer: Any, error: BaseException | None) -> None:
-        """A run that is framed by hand is over; never raises."""
+        """End a run that is framed by hand; never raises."""
         try:
             if error is not None:
                 self._root_failed(root, error)
@@ -345,7 +345,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
             )
 
     def _evaluated(self, run_id: UUID) -> LangChainRun | None:
-        """The root that a run belongs to, if it will be evaluated."""
+        """Root run of a run, if it will be evaluated."""
         return self._evaluated_root(run_id.int)
 
     def _evaluated_root(self, step: int | None) -> LangChainRun | None:
@@ -354,11 +354,11 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         return root if root is not None and root.handle is not None else None
 
     def _begin(self, run_id: UUID, pipeline: str) -> RunHandle | RecordedRun | None:
-        """Announce a run; None where it is not evaluated."""
+        """Announce a run; None if it is not evaluated."""
         return self.monitor.begin(run_id, pipeline=pipeline, framework="langchain")
 
     def _part_started(self, run_id: UUID, parent_id: UUID | None) -> LangChainRun | None:
-        """Note a run below a known one and return its root; None where there is none."""
+        """Register a run below a known one and return its root; None if there is none."""
         run, registry = run_id.int, self._registry
         parent = parent_id.int if parent_id is not None else _run_in_force()
         root = registry.runs.get(parent)
@@ -381,7 +381,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         metadata: Mapping[str, Any] | None = None,
         **_: Any,
     ) -> bool:
-        """Whether a run that is in no other may be followed, by its name, tags and metadata."""
+        """True if an outermost run may be captured, by its name, tags and metadata."""
         described = name or "", tags or (), metadata or {}
         if self._filter.ignores(*described):
             self._registry.ignore(run_id.int)
@@ -398,10 +398,10 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         metadata: Mapping[str, Any] | None,
         tags: Sequence[str] | None,
     ) -> None:
-        """Note a chain that is not below a known one.
+        """Register a chain that is not below a known one.
 
-        Its parent may still be given: inside a traced function, or with callbacks on a sub-chain,
-        the parent is somebody we never heard of.
+        It may still have a parent: inside a traced function, or with callbacks on a sub-chain, the
+        parent is unknown to this handler.
         """
         run, registry, owners = run_id.int, self._registry, self._owners
         if run in registry.runs:
@@ -429,14 +429,14 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
             root.opened(inputs, metadata or {}, tags or ())
 
     def _is_lone(self, run_id: UUID, parent_id: UUID | None, described: dict[str, Any]) -> bool:
-        """Whether nothing is around a call that may be followed."""
+        """True if a call has no enclosing run and may be captured."""
         is_alone = parent_id is None and _run_in_force() is None
         return is_alone and self._is_chosen(run_id, **described)
 
     def _lone_call_started(self, run_id: UUID, messages: list[Message]) -> None:
-        """A model was called that no chain is around: a run if it is shown what was found before.
+        """Handle a model call outside chains: a run if its prompt has documents found before.
 
-        Search and call belong together by their task or thread.
+        Search and call belong together if they share a task or thread.
         """
         if is_suppressed() or run_id.int in self._registry.runs:
             return
@@ -468,7 +468,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
     def _root_ended(
         self, root: LangChainRun, outputs: Any, inputs: Any, *, is_stream: bool
     ) -> None:
-        """Close a root that ended well and submit it, or say why it cannot be evaluated."""
+        """Close a root that ended without an error and submit it, or count the reason."""
         # At once: detached meanwhile, the attached handler has none of its attributes any more.
         owners, registry, explained = self._owners, self._registry, self._explained
         owners.pop(root.key, None)  # another run may have the same id
@@ -518,7 +518,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
 
     @_contained
     def scored_by_guard(self, run_id: UUID, answer: str) -> None:
-        """A guard inside this run has judged `answer`: the run is not scored again for it."""
+        """Mark `answer` as checked by a guard inside this run, so that it is not scored again."""
         root = self._evaluated(run_id)
         if root is not None:
             root.guarded = (root.guarded or set()) | {answer.strip()}
@@ -536,7 +536,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         name: str | None = None,
         **kwargs: Any,
     ) -> None:
-        """A chain or a step of one began."""
+        """Handle the begin of a chain or a step."""
         try:
             root = self._part_started(run_id, parent_run_id)
             if root is None:
@@ -558,7 +558,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         parent_run_id: UUID | None = None,
         **kwargs: Any,
     ) -> None:
-        """A chain or a step of one ended."""
+        """Handle the end of a chain or a step."""
         try:
             run = run_id.int
             root = self._registry.runs.get(run)
@@ -583,7 +583,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         parent_run_id: UUID | None = None,
         **kwargs: Any,
     ) -> None:
-        """A chat model was called."""
+        """Handle a call of a chat model."""
         try:
             root = self._part_started(run_id, parent_run_id)
             if root is not None and root.handle is not None:
@@ -604,7 +604,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         parent_run_id: UUID | None = None,
         **kwargs: Any,
     ) -> None:
-        """A completion model was called."""
+        """Handle a call of a completion model."""
         root = self._part_started(run_id, parent_run_id)
         if root is not None and root.handle is not None:
             root.open_models.add(run_id.int)
@@ -613,7 +613,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
             self._lone_call_started(run_id, [Message("user", tuple(prompts[:1]))])
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
-        """A model answered."""
+        """Handle a model's reply."""
         try:
             root = self._registry.runs.get(run_id.int)
             if root is not None and root.handle is not None:
@@ -632,7 +632,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         parent_run_id: UUID | None = None,
         **kwargs: Any,
     ) -> None:
-        """A retriever was asked."""
+        """Handle a retriever's query."""
         try:
             root = self._part_started(run_id, parent_run_id)
             if root is None:
@@ -652,7 +652,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
     def on_retriever_end(
         self, documents: Sequence[Document], *, run_id: UUID, **kwargs: Any
     ) -> None:
-        """A retriever returned documents."""
+        """Handle a retriever's documents."""
         try:
             root = self._registry.runs.get(run_id.int)
             if root is not None and root.handle is not None:
@@ -672,19 +672,19 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         parent_run_id: UUID | None = None,
         **kwargs: Any,
     ) -> None:
-        """A tool was called."""
+        """Handle a call of a tool."""
         self._part_started(run_id, parent_run_id)
 
     @_contained
     def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> None:
-        """A tool answered."""
+        """Handle a tool's result."""
         root = self._evaluated(run_id)
         if root is not None:
             root.tool_ended(run_id.int, output)
 
     @_contained
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        """A chain, or a part of one, failed; a retry or a fallback may still answer."""
+        """Handle the failure of a chain or a part; a retry or a fallback may still answer."""
         root = self._registry.runs.get(run_id.int)
         if root is not None and root.key == run_id.int:
             self._root_failed(root, error)
@@ -696,7 +696,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
 
     @_contained
     def on_custom_event(self, name: str, data: Any, *, run_id: UUID, **kwargs: Any) -> None:
-        """`dispatch_custom_event("ragaliq.contexts", {"contexts": [...]})` names the context.
+        """Handle `dispatch_custom_event("ragaliq.contexts", {"contexts": [...]})`.
 
         Likewise `ragaliq.question` and `ragaliq.answer`.
         """

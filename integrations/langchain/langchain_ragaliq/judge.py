@@ -1,4 +1,4 @@
-"""One of LangChain's chat models as the judge."""
+"""LangChain's chat models as judges."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ragaliq import ChatModelJudge, JudgeSpec, ModelReply
 
 
 def judge_of(judge: JudgeSpec | BaseChatModel | str | None) -> JudgeSpec | str | None:
-    """A judge, its name or nothing as it is; a chat model of LangChain's as a judge."""
+    """Wrap a LangChain chat model as a judge; return anything else as it is."""
     if not isinstance(judge, BaseChatModel):
         return judge
 

@@ -141,12 +141,12 @@ def _is_final(state: Mapping[str, Any]) -> bool:
 
 
 def _answer_state(state: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of an agent's state that holds its answer; the rest is the application's."""
+    """Part of an agent's state with its answer; the rest is the application's."""
     return {key: state[key] for key in ("messages", "structured_response") if key in state}
 
 
 def _leftovers(turn: Sequence[AnyMessage]) -> list[AnyMessage | RemoveMessage]:
-    """What removes this turn's rejected attempts, and the feedback on them, from a conversation."""
+    """Messages that remove this turn's rejected attempts and feedback from a conversation."""
     left: list[AnyMessage] = []
     for position, message in enumerate(turn):
         if not _is_feedback(message):
@@ -166,7 +166,7 @@ def _is_feedback(message: AnyMessage) -> bool:
 
 
 def _this_turn(messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
-    """What came after the user's last message: a state holds every turn so far."""
+    """Messages after the user's last one: a state holds every turn so far."""
     for position in range(len(messages) - 1, -1, -1):
         found = READER.message(messages[position])
         if found is not None and found.role == "user":

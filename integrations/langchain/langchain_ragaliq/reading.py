@@ -1,4 +1,4 @@
-"""LangChain's objects as `ragaliq.capture` reads them: messages, documents, replies.
+"""Readers of LangChain's objects for `ragaliq.capture`: messages, documents, replies.
 
 A document's text, id and metadata are taken at once: documents are live objects that a later step
 may cut. Nothing here copies large text: Python strings are shared, only lists are made.
@@ -62,9 +62,9 @@ _OWN_TEXTS = re.compile(
 
 
 class _Kinds(dict[type, str]):
-    """What objects of a class are: a role's message, `document`, else of `langchain`, or nothing.
+    """Kind of objects by class: a message's role, `document`, `langchain`, or nothing.
 
-    Asking Pydantic's classes each time takes ten times as long.
+    Checking Pydantic's classes each time takes ten times as long.
     """
 
     def __missing__(self, cls: type) -> str:
@@ -106,7 +106,7 @@ class LangChainReader(Reader):
         return Message(role, texts, documents=documents)
 
     def question(self, value: Any, where: str = "input") -> Found | None:
-        """The user's question; what a command updates, as one that resumes a run may, is none."""
+        """User's question; a command's update, as of one that resumes a run, is not a question."""
         if not isinstance(value, str | dict) and type(value).__module__.startswith("langgraph."):
             return None
         return super().question(value, where)
@@ -146,10 +146,10 @@ _HIT_KEYS = frozenset({"page_content", "text", "content"})
 
 
 class StateReader:
-    """Reads the documents in what the steps of one run take and return.
+    """Reads the documents in the inputs and outputs of one run's steps.
 
-    A value is read once: a graph hands its whole state to each node. What cannot be read in a few
-    values is left to the prompt, which holds what was shown of it.
+    A value is read once: a graph passes its whole state to each node. Large values are left to the
+    prompt, which contains what matters.
     """
 
     __slots__ = ("_known", "_texts")
@@ -174,7 +174,7 @@ class StateReader:
         return by_key
 
     def new_texts(self, values: Mapping[Any, Any]) -> Iterator[tuple[Any, str]]:
-        """The texts in a step's values that no step had before, by key; some of a list's."""
+        """New texts in a step's values, by key; some of a list's."""
         for key, value in islice(values.items(), _MOST_KEYS):
             if value is None or id(value) in self._texts:
                 continue
@@ -238,9 +238,9 @@ def _documents_listed(values: Sequence[Any], key: Any) -> list[Passage] | None:
 
 
 def submitted_in(message: Any) -> str:
-    """The answer in the arguments of a tool that a message calls to end the run; else empty.
+    """Answer in the arguments of a tool that a message calls to end the run; else empty.
 
-    Such a tool takes the answer and nothing to look up.
+    Such a tool takes the answer and no query.
     """
     calls: Sequence[Any] = getattr(message, "tool_calls", None) or ()
     if len(calls) != 1:

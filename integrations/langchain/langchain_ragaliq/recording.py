@@ -1,4 +1,4 @@
-"""Keeping what one call of a chain was made from, for a caller who waits for its answer."""
+"""Capture of one call of a chain, for a caller that waits for its answer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ragaliq.capture import RecordedRun, RunLog
 
 
 class Recorder(RagaliqCallbackHandler):
-    """Keeps one call of a chain, and submits nothing.
+    """Captures one call of a chain, and submits nothing.
 
     Attributes:
         recorded: The call.
@@ -22,7 +22,7 @@ class Recorder(RagaliqCallbackHandler):
 
     def __init__(self, monitor: Monitor, **handler_options: Any) -> None:
         super().__init__(monitor, **handler_options)
-        self._owners = OrderedDict()  # whoever else follows the call, this does too
+        self._owners = OrderedDict()  # record the call also if another handler does
         self.recorded = RecordedRun("")
 
     def _begin(self, run_id: UUID, pipeline: str) -> RecordedRun:
@@ -30,11 +30,11 @@ class Recorder(RagaliqCallbackHandler):
         return self.recorded
 
     def case(self, value: Any, output: Any) -> RunLog | RAGTestCase:
-        """The case that the call amounts to.
+        """Case of the call.
 
         Args:
-            value: What the chain was called with.
-            output: What it returned.
+            value: The chain's input.
+            output: Its output.
 
         Raises:
             ragaliq.NotEvaluated: There is no answer in it.

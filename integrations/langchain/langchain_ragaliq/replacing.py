@@ -1,4 +1,4 @@
-"""Putting another answer, or a note, where an output has its answer.
+"""Replacement of the answer in an output, or a note next to it.
 
 Nothing is changed in place: the output may be an object of the application's own.
 """
@@ -17,19 +17,19 @@ KEY = "ragaliq"
 
 
 def answer_of(output: Any) -> str | None:
-    """The answer's text in what a chain returned, or None."""
+    """Text of the answer in a chain's output, or None."""
     found = READER.answer(output)
     return None if found is None else found.text
 
 
 def replaced(output: Any, answer: str, other: Any) -> Any:
-    """The output with `other` wherever it holds the answer; `other` itself where it does not."""
+    """Replace the answer in the output by `other`; return `other` if it is not in it."""
     changed = _throughout(output, answer.strip(), other)
     return other if changed is output else changed
 
 
 def _throughout(value: Any, answer: str, other: Any) -> Any:
-    """A value with every answer in it replaced; the same object where there is none."""
+    """Replace every answer in a value; return the same object if there is none."""
     if isinstance(value, Mapping):
         items = {key: _throughout(each, answer, other) for key, each in value.items()}
         return items if any(items[key] is not value[key] for key in items) else value
@@ -45,7 +45,7 @@ def _throughout(value: Any, answer: str, other: Any) -> Any:
 
 
 def annotated(output: Any, note: str, summary: Mapping[str, Any]) -> Any:
-    """The output with a note: next to the answer where there is room, else at the end of its text.
+    """Add a note to the output: next to the answer if there is room, else after its text.
 
     Args:
         output: What a chain returned.

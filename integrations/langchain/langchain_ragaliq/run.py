@@ -1,7 +1,6 @@
-"""One invocation of a chain: what is kept of it on the request path, and what it amounts to.
+"""One invocation of a chain, recorded on the request path, and its conclusion.
 
-A run only keeps references; which documents its answer was made from is found by
-`ragaliq.capture` where there is time.
+A run only keeps references; `ragaliq.capture` finds the answer's documents later, on the worker.
 """
 
 from __future__ import annotations
@@ -46,12 +45,12 @@ _NOT_FETCHED = None, None, ()
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Whether LangGraph stopped a run to resume it later, say when a human has agreed."""
+    """True if LangGraph interrupted a run to resume it later, such as for a human's approval."""
     return any(cls.__name__ == "GraphInterrupt" for cls in type(error).__mro__)
 
 
 def _follows(tags: Iterable[str] | None) -> bool:
-    """Whether a step is one of a sequence."""
+    """True if a step is part of a sequence."""
     for tag in tags or ():  # noqa: SIM110 - a generator would take three times as long
         if tag.startswith(_SEQUENCE_STEP):
             return True
@@ -59,7 +58,7 @@ def _follows(tags: Iterable[str] | None) -> bool:
 
 
 def is_stopped(error: BaseException) -> bool:
-    """Whether somebody lost interest, rather than something having failed."""
+    """True if the caller cancelled the run, so that it did not fail."""
     return isinstance(error, GeneratorExit | asyncio.CancelledError)
 
 
@@ -157,14 +156,14 @@ class LangChainRun:
         return 0 if self.handle is None else self.log.size
 
     def discard(self, reason: str) -> None:
-        """It was given up."""
+        """Discard the run."""
         if self.handle is not None:
             self.handle.discard(reason)
 
     # Steps
 
     def opened(self, inputs: Any, metadata: Mapping[str, Any], tags: Sequence[str]) -> None:
-        """The run began, or, of a stream, what it took is known: keep what can be known at once."""
+        """Begin the run, or, for a stream, keep its input once it is known."""
         self.log.tags = tags
         if metadata:
             self.log.metadata = metadata
@@ -187,7 +186,7 @@ class LangChainRun:
                 self.input_items = len(inputs)
 
     def first_child_started(self) -> None:
-        """Something below the root began; in its context more can be seen than in the root's."""
+        """Handle the first child: its context shows more than the root's."""
         self.has_child = True
         config = var_child_runnable_config.get()
         if self._span is None:
@@ -217,7 +216,7 @@ class LangChainRun:
         run_type: str | None,
         tags: Iterable[str] | None,
     ) -> None:
-        """A step of the chain began."""
+        """Handle the begin of a step."""
         parent = self.steps[run]
         if parent == self.key:
             self.open_steps.add(run)
@@ -240,7 +239,7 @@ class LangChainRun:
             self.took(run, inputs)
 
     def took(self, run: int, inputs: Any) -> None:
-        """A step was given these: keep the documents and texts that may be evidence."""
+        """Keep documents and texts in a step's input that may be evidence."""
         if KINDS[type(inputs)] not in {"", "document"}:
             return  # messages and prompts: models report those themselves
         self.log.given(run, self.state.documents_by_key(inputs))
@@ -249,13 +248,13 @@ class LangChainRun:
                 self.log.said(run, text, key, is_input=True)
 
     def retrieved(self, run: int, documents: Sequence[Any]) -> None:
-        """A retriever returned documents."""
+        """Handle a retriever's documents."""
         passages = READER.document_list(documents) or ()
         self.fetched = self.steps.get(run), documents, passages
         self.log.retrieved(run, passages)
 
     def step_ended(self, run: int, outputs: Any) -> None:
-        """A step of the chain returned."""
+        """Handle the end of a step."""
         self.open_steps.discard(run)
         log = self.log
         if isinstance(outputs, str):
@@ -283,14 +282,14 @@ class LangChainRun:
             log.returned(run, by_key=self.state.documents_by_key(held))
 
     def _listed(self, run: int, values: list[Any], key: Any = "") -> None:
-        """A step returned a list: its texts may be what it found."""
+        """Keep a list that a step returned: its texts may be documents."""
         for value in values[:_MOST_TEXTS]:
             if not isinstance(value, str):
                 return
             self.log.said(run, value, key)
 
     def replied(self, run: int, result: LLMResult) -> None:
-        """A model answered; the last reply outside retrievers may be the run's answer."""
+        """Handle a model's reply; the last one outside retrievers may be the answer."""
         self.open_models.discard(run)
         first = result.generations[0][0] if result.generations and result.generations[0] else None
         text = first.text if first else ""
@@ -316,21 +315,21 @@ class LangChainRun:
             self.submitted = submitted_in(message)
 
     def tool_ended(self, run: int, output: Any) -> None:
-        """A tool answered."""
+        """Handle a tool's result."""
         if getattr(self.message, "tool_calls", ()):  # what a model said with its call: no answer
             self.reply, self.message = "", None
         if getattr(output, "status", None) == "error":
-            # The model is told so, not what was fetched until then.
+            # The model gets the error, not what was fetched before.
             self.log.had_errors = True
             self.log.failed(run)
         else:
             self.log.told(run, READER.told(output))
 
     def part_failed(self, run: int, error: BaseException) -> None:
-        """Something below the root raised; a retry or a fallback may still answer."""
+        """Handle a failure below the root; a retry or a fallback may still answer."""
         self.open_steps.discard(run)
         self.open_models.discard(run)
-        self.has_answered = True  # as a graph does that hands over to its parent
+        self.has_answered = True  # as a graph does that passes control to its parent
         self.log.failed(run)
         self.is_interrupted = self.is_interrupted or is_interrupt(error)
         # What LangGraph raises to get out of a node: interrupts, and commands to the graph around.
@@ -341,7 +340,7 @@ class LangChainRun:
     # The end
 
     def target(self) -> SpanTarget | None:
-        """The run's span, else the ambient one, else None.
+        """Target of the evaluation: the run's span, else the ambient one, else None.
 
         OpenInference never makes its span current but can be asked for it by run id: at the start
         where its handler comes before ours, at the end where it comes after. So can Traceloop's
@@ -360,12 +359,12 @@ class LangChainRun:
         return span_target(span.get_span_context(), source=source)
 
     def conclude(self, outputs: Any, inputs: Any, *, is_stream: bool) -> str:
-        """Note what the run that ended well amounts to, or say why it cannot be evaluated.
+        """Conclude a run that ended without an error: record its parts, or return the reason.
 
         Args:
-            outputs: What the chain returned.
-            inputs: What it took, of a stream, where that is known only at the end.
-            is_stream: Whether the answer was handed out piece by piece.
+            outputs: The chain's output.
+            inputs: The input of a stream, which may be known only at the end.
+            is_stream: Whether the answer was streamed.
         """
         if self.is_interrupted:
             return "interrupted"
@@ -406,14 +405,14 @@ class LangChainRun:
         return ""
 
     def _submitted(self) -> Found | None:
-        """The answer in the arguments of the tool that ended the run."""
+        """Answer in the arguments of the tool that ended the run."""
         return Found(self.submitted, "tool call") if self.submitted else None
 
     def _fresh(self, outputs: Any) -> Any:
-        """What the chain returned, without answers that its thread kept from earlier turns.
+        """Output of the chain without answers that its thread kept from earlier turns.
 
-        A graph that stops at a breakpoint, or ends without an answer, returns them once more. Who
-        resumes a run asks no question: the answer may be from before the interruption.
+        A graph that stops at a breakpoint, or ends without an answer, returns them again. A resumed
+        run has no question: its answer may be from before the interruption.
         """
         if not self.kept or self.question is None or not isinstance(outputs, dict):
             return outputs

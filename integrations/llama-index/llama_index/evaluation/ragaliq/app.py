@@ -1,4 +1,4 @@
-"""Asking engines and agents questions, for `ragaliq.evaluate(app, questions)`."""
+"""Questions to engines and agents, for `ragaliq.evaluate(app, questions)`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ragaliq.capture import RunLog
 
 
 def answerer(app: Any) -> Callable[[str], Awaitable[RunLog]]:
-    """A coroutine function that asks the application, and returns what its answer was made from.
+    """Make a coroutine function that asks the application and captures its answer.
 
     Each question begins a new conversation; a chat engine answers one after the other.
 
     Raises:
-        ragaliq.ConfigurationError: It is no engine and no agent.
+        ragaliq.ConfigurationError: It is neither an engine nor an agent.
     """
     ask = _ask_of(app)
     # It evaluates nothing.

@@ -1,4 +1,4 @@
-"""Attaching to a LlamaIndex application as a whole, and letting go of it."""
+"""Attachment to a whole LlamaIndex application."""
 
 from __future__ import annotations
 

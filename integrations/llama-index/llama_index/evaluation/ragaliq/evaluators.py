@@ -146,7 +146,7 @@ class _MetricEvaluator(BaseEvaluator):
             **kwargs: Accepted and ignored, as LlamaIndex hands evaluators more than they ask for.
 
         Returns:
-            The score and its reasons, or an invalid result that says why there is none.
+            The score and its reasons, or an invalid result with the reason.
         """
         return at_once(
             self._evaluate(
@@ -259,7 +259,7 @@ class _MetricEvaluator(BaseEvaluator):
 
 
 class FaithfulnessEvaluator(_MetricEvaluator):
-    """Whether the answer says only what the context supports, claim by claim.
+    """Share of the answer's claims that the context supports.
 
     Needs a response and contexts. See `ragaliq.FaithfulnessEvaluator` for score and options.
     """
@@ -269,7 +269,7 @@ class FaithfulnessEvaluator(_MetricEvaluator):
 
 
 class HallucinationEvaluator(_MetricEvaluator):
-    """Whether the answer is free of claims the context does not support.
+    """Freedom of the answer from claims that the context does not support.
 
     Needs a response and contexts. See `ragaliq.HallucinationEvaluator` for score and options.
     """
@@ -356,7 +356,7 @@ class ChunkUtilityEvaluator(_MetricEvaluator):
 
 
 def _chunks(contexts: Any) -> list[str | ContextChunk]:
-    """The chunks of a case; nodes as the model saw them, with the metadata that goes to it."""
+    """Chunks of a case; nodes as the model saw them, with their metadata."""
     if isinstance(contexts, str):
         return [contexts]
     if not isinstance(contexts, Iterable):

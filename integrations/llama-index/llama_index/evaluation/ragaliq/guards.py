@@ -48,7 +48,7 @@ _History = list[ChatMessage]
 
 
 class GuardedQueryEngine(BaseQueryEngine):
-    """A query engine whose answers are checked before they go out.
+    """Query engine whose answers are checked before they go out.
 
         engine = GuardedQueryEngine(index.as_query_engine(), judge="claude")
 
@@ -82,7 +82,7 @@ class GuardedQueryEngine(BaseQueryEngine):
         self._gate = _Gate(self.guard, pipeline)
 
     def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        """What the guarded engine retrieves."""
+        """Retrieve with the guarded engine."""
         return self._engine.retrieve(query_bundle)
 
     def _get_prompt_modules(self) -> PromptMixinType:
@@ -110,7 +110,7 @@ class GuardedQueryEngine(BaseQueryEngine):
 
 
 class GuardedChatEngine(BaseChatEngine):
-    """A chat engine whose answers are checked before they go out.
+    """Chat engine whose answers are checked before they go out.
 
         engine = GuardedChatEngine(index.as_chat_engine(), judge="claude")
 
@@ -205,14 +205,14 @@ class GuardedChatEngine(BaseChatEngine):
 
 
 def _guard_of(guard: Guard | None, options: dict[str, Any]) -> Guard:
-    """The guard given, or one made from `options`."""
+    """Return the guard, or make one from `options`."""
     if guard is not None and options:
         raise ConfigurationError(f"give a guard or its options, not both: {sorted(options)}")
     return guard or Guard(**{**options, "judge": judge_of(options.get("judge"))})
 
 
 class _Gate:
-    """The guard of one engine: watches its calls, and lets out what may go out.
+    """Guard of one engine: captures its calls, and checks their answers.
 
     Args:
         guard: Decides.
@@ -225,7 +225,7 @@ class _Gate:
 
     @contextmanager
     def watching(self) -> Iterator[list[RecordedRun]]:
-        """The runs that end inside the block, in this thread or task and what it starts."""
+        """Collect the runs that end inside the block, in this thread or task and its children."""
         if self._guard.is_off:
             yield []
             return
@@ -233,7 +233,7 @@ class _Gate:
             yield seen
 
     def origin(self) -> dict[str, Any]:
-        """Where an answer comes from, for `Guard.check`."""
+        """Details of the run, for `Guard.check`."""
         session_id = (active_instrument_tags.get() or {}).get("session_id")
         return {
             "target": openinference_target(),
@@ -243,10 +243,10 @@ class _Gate:
         }
 
     def released(self, response: Any, answer: str, result: GuardResult) -> tuple[Any, str]:
-        """What goes out, of the same type as the engine's response, and its text.
+        """Released response, of the same type as the engine's, and its text.
 
         Raises:
-            GuardRejected: Nothing does.
+            GuardRejected: The answer must not go out.
         """
         step = self._guard.step(result)
         if step == "fallback":
@@ -275,7 +275,7 @@ def _replaced(response: Any, content: Any) -> Any:
 
 
 def _streaming_again(response: Any, text: str) -> Any:
-    """A stream that was held back, as a stream of one piece; everything else as it is."""
+    """Make a held-back stream a stream of one piece; return everything else as it is."""
     if isinstance(response, StreamingResponse):
         return dataclasses.replace(response, response_gen=_one(text), response_txt=None)
     if isinstance(response, AsyncStreamingResponse):
@@ -284,7 +284,7 @@ def _streaming_again(response: Any, text: str) -> Any:
 
 
 def _whole(response: Any, answer: str) -> AgentChatResponse:
-    """A chat engine's response that does not stream (any more)."""
+    """Convert a chat engine's response to one without a stream."""
     if isinstance(response, AgentChatResponse):
         return response
     return AgentChatResponse(answer, sources=response.sources, source_nodes=response.source_nodes)
@@ -319,7 +319,7 @@ def _turn(message: str, answer: str) -> _History:
 
 
 def _note_guarded(answer: str) -> None:
-    """Tell ragaliq's handlers that an answer has been scored, so that they do not do it again."""
+    """Mark an answer as scored, so that ragaliq's handlers do not score it again."""
     span_id = active_span_id.get()
     for handler in get_dispatcher().span_handlers:
         if span_id is not None and isinstance(handler, RagaliqSpanHandler):

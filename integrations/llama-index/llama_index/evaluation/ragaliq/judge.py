@@ -1,4 +1,4 @@
-"""One of LlamaIndex's models as the judge."""
+"""LlamaIndex's models as judges."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["judge_of"]
 
 
 def judge_of(judge: JudgeSpec | LLM | str | None) -> JudgeSpec | str | None:
-    """A judge, its name or nothing as it is; a model of LlamaIndex's as a judge."""
+    """Wrap a LlamaIndex model as a judge; return anything else as it is."""
     if not isinstance(judge, LLM):
         return judge
 
@@ -25,7 +25,7 @@ def judge_of(judge: JudgeSpec | LLM | str | None) -> JudgeSpec | str | None:
         # Not `achat`: asynchronous clients belong to the loop that they were first used in, and
         # a judge works in several.
         reply = await asyncio.to_thread(judge.chat, messages)
-        # The client's own counts where it does not hand over the reply itself.
+        # The client's own counts if it does not return the raw reply.
         usage = reply.additional_kwargs if reply.raw is None else reply.raw
         return ModelReply(text=reply.message.content or "", usage=usage, details=reply.raw)
 

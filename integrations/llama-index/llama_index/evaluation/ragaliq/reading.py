@@ -1,7 +1,7 @@
-"""Reading question, context and answer off LlamaIndex's objects.
+"""Readers of question, context and answer in LlamaIndex's objects.
 
-Nothing but strings and numbers leaves this module: nodes and responses are live objects which the
-application may change or drop after the event that showed them.
+Only strings and numbers leave this module: the application may change or drop nodes and responses
+after their event.
 """
 
 from __future__ import annotations
@@ -66,10 +66,10 @@ _SOURCE_KEYS = ("sources", "source_nodes", "nodes", "citations")
 
 
 class LlamaIndexReader(Reader):
-    """Knows LlamaIndex's messages, nodes, responses and events."""
+    """Reads LlamaIndex's messages, nodes, responses and events."""
 
     def message(self, value: Any) -> Message | None:
-        """A `ChatMessage`, and what the base class knows."""
+        """Message: a `ChatMessage`, or one of the base class."""
         if not isinstance(value, ChatMessage):
             return super().message(value)
         texts = tuple(block.text for block in value.blocks if isinstance(block, TextBlock))
@@ -112,7 +112,7 @@ class LlamaIndexReader(Reader):
         return super().answer_text(value, where)
 
     def listed(self, value: Any) -> list[Passage] | None:
-        """What the base class knows; nodes without text are skipped."""
+        """List as in the base class; nodes without text are skipped."""
         if isinstance(value, list | tuple):
             nodes = (NodeWithScore, BaseNode)
             value = [v for v in value if not isinstance(v, nodes) or passages_of([v])]
@@ -133,7 +133,7 @@ READER = LlamaIndexReader()
 
 
 def passages_of(nodes: Iterable[NodeWithScore | BaseNode]) -> list[Passage]:
-    """Copy what matters of retrieved nodes; those without text are skipped."""
+    """Convert retrieved nodes to passages; those without text are skipped."""
     passages = []
     for node in nodes:
         # The synthesizers put metadata before the text: claims made from it are in the context.
@@ -149,7 +149,7 @@ def passages_of(nodes: Iterable[NodeWithScore | BaseNode]) -> list[Passage]:
 
 
 def _rows(text: str, metadata: Mapping[str, Any]) -> str:
-    """Rows of a database, in a line: bare values say nothing without columns and query."""
+    """Rows of a database in a line with columns and query, without which values are meaningless."""
     columns, rows = metadata["col_keys"], metadata.get("result")
     if isinstance(rows, Sequence) and not isinstance(rows, str) and columns:
         named = (
@@ -161,7 +161,7 @@ def _rows(text: str, metadata: Mapping[str, Any]) -> str:
 
 
 def nodes_in(event: Any) -> list[NodeWithScore | BaseNode]:
-    """The nodes in the lists that an event of a workflow hands on."""
+    """Nodes in the lists of a workflow's event."""
     found: list[NodeWithScore | BaseNode] = []
     # On the request path: `fields_of` asks pydantic for the fields, which takes twice as long.
     given = (*vars(event).values(), *event.to_dict().values()) if isinstance(event, Event) else ()
@@ -172,7 +172,7 @@ def nodes_in(event: Any) -> list[NodeWithScore | BaseNode]:
 
 
 def sources_of(payload: Any) -> list[NodeWithScore]:
-    """The nodes a response says it was made from, also those its tools returned."""
+    """Source nodes of a response, including those of its tools."""
     if isinstance(payload, AgentChatResponse | StreamingAgentChatResponse):
         # LlamaIndex fills in the nodes of its tools' answers, unless they are asynchronous streams.
         inner = (sources_of(output.raw_output) for output in payload.sources)
@@ -192,7 +192,7 @@ def sources_of(payload: Any) -> list[NodeWithScore]:
 
 
 def named_sources(result: Any) -> list[Passage] | None:
-    """What a workflow of the application's own names as its sources; None if it names none."""
+    """Sources that an application's workflow names; None if it names none."""
     output = output_of(result)
     fields = None if isinstance(output, (*_RESPONSES, AgentOutput)) else READER.fields(output)
     if fields is None:
@@ -205,7 +205,7 @@ def named_sources(result: Any) -> list[Passage] | None:
 
 
 def shown_passages(nodes: Any) -> list[Passage]:
-    """Retrieved nodes as plain code shows them to a model: their text, without metadata."""
+    """Passages of retrieved nodes as plain code puts them into a prompt: without metadata."""
     found = nodes if isinstance(nodes, list) else []
     return [
         Passage(text, each.node_id, getattr(each, "score", None), each.metadata)
@@ -216,7 +216,7 @@ def shown_passages(nodes: Any) -> list[Passage]:
 
 
 def citable_texts(output: ToolOutput) -> list[str]:
-    """The texts in a tool's output that its model is to cite."""
+    """Texts in a tool's output that its model should cite."""
     return [
         piece.text
         for block in output.blocks
@@ -227,7 +227,7 @@ def citable_texts(output: ToolOutput) -> list[str]:
 
 
 def texts_of(given: Any) -> Iterator[tuple[str, str]]:
-    """The texts in an event's fields, or in arguments, by name; of records the first."""
+    """Texts in an event's fields, or in arguments, by name; the first ones of records."""
     fields = fields_of(given) if isinstance(given, Event) else given
     fields = fields if isinstance(fields, Mapping) else {}
     for key, value in islice(fields.items(), _MOST_FIELDS):
@@ -236,7 +236,7 @@ def texts_of(given: Any) -> Iterator[tuple[str, str]]:
 
 
 def query_of(bound_args: BoundArguments) -> str:
-    """What a retriever was asked."""
+    """Query of a retriever."""
     return text_of(next(iter(bound_args.arguments.values()), ""))
 
 
@@ -244,7 +244,7 @@ def query_of(bound_args: BoundArguments) -> str:
 
 
 def text_of(value: Any) -> str:
-    """The text of whatever a question is given as; empty if it has none."""
+    """Text of a question of any type; empty if it has none."""
     if isinstance(value, str):
         return value
     if isinstance(value, QueryBundle):
@@ -256,7 +256,7 @@ def text_of(value: Any) -> str:
 
 
 def question_of_call(given: Mapping[str, Any]) -> Found:
-    """What was asked in a call of `query` or `chat`: the first argument, by whatever name."""
+    """Question in a call of `query` or `chat`: the first argument, of any name."""
     name, value = next(iter(given.items()), ("", None))
     return Found(text_of(value), f"input.{name}")
 
@@ -270,7 +270,7 @@ def question_of_function(given: Mapping[str, Any]) -> Found | None:
 
 
 def question_of_run(given: Mapping[str, Any]) -> Found:
-    """What was asked in a workflow's start event; empty for a run that resumes another."""
+    """Question in a workflow's start event; empty for a run that resumes another."""
     for key in ("user_msg", "q", "prompt"):
         if text := text_of(given.get(key)):
             return Found(text, f"input.{key}")
@@ -279,7 +279,7 @@ def question_of_run(given: Mapping[str, Any]) -> Found:
 
 
 def inputs_of(bound_args: BoundArguments) -> dict[str, Any]:
-    """What a run was called with, by name: of a workflow the fields of its start event."""
+    """Inputs of a run by name: for a workflow the fields of its start event."""
     given = bound_args.arguments
     start, others = given.get("start_event"), given.get("kwargs") or {}
     if isinstance(start, Event):
@@ -290,7 +290,7 @@ def inputs_of(bound_args: BoundArguments) -> dict[str, Any]:
 
 
 def labels_of(tags: Mapping[str, Any]) -> tuple[str, ...]:
-    """What `instrument_tags` says of a run, as labels.
+    """Labels of a run from `instrument_tags`.
 
     `{"tags": ["beta"], "is_trial": True, "tier": "gold"}` gives `beta`, `is_trial`, `tier=gold`.
     """
@@ -309,7 +309,7 @@ def labels_of(tags: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def prompt_of(bound_args: BoundArguments) -> list[Message]:
-    """What a model was asked in a call of `chat` or `complete`."""
+    """Prompt in a call of `chat` or `complete`."""
     given = bound_args.arguments
     messages = given.get("messages")
     if messages is None:
@@ -321,7 +321,7 @@ def prompt_of(bound_args: BoundArguments) -> list[Message]:
 
 
 def reply_of(response: Any) -> tuple[str, list[str]] | None:
-    """What a model replied, and the texts in the arguments of its tool calls; None for a stream."""
+    """Reply of a model, and the texts in its tool calls' arguments; None for a stream."""
     if isinstance(response, CompletionResponse):
         return response.text, []
     if not isinstance(response, ChatResponse):
@@ -335,10 +335,9 @@ def reply_of(response: Any) -> tuple[str, list[str]] | None:
 
 
 def cited_blocks(response: Any, *, is_streamed: bool = False) -> list[dict[str, Any]]:
-    """The texts of a reply with the citations of each, as Anthropic's API has them.
+    """Texts of a reply with the citations of each, as in Anthropic's API.
 
-    LlamaIndex's client puts citations after the text that they are of; of a reply that was streamed
-    before it.
+    LlamaIndex's client puts citations after their text; in a streamed reply, before it.
     """
     blocks: list[dict[str, Any]] = []
     waiting: list[dict[str, Any]] = []
@@ -366,7 +365,7 @@ def cited_blocks(response: Any, *, is_streamed: bool = False) -> list[dict[str, 
 
 
 def metadata_of(response: Any) -> list[Any]:
-    """Where a response may hold what its provider found."""
+    """Parts of a response that may hold its provider's search results."""
     raw = getattr(response, "raw", None)
     message = getattr(response, "message", None)
     held = [raw, getattr(response, "additional_kwargs", None)]
@@ -374,7 +373,7 @@ def metadata_of(response: Any) -> list[Any]:
 
 
 def text_of_item(item: Any) -> str:
-    """What a generator's item adds to an answer: a text, or a model's next piece."""
+    """Text that a generator's item adds to an answer: a text, or a model's next piece."""
     if isinstance(item, str):
         return item
     delta = getattr(item, "delta", None)
@@ -382,7 +381,7 @@ def text_of_item(item: Any) -> str:
 
 
 def _texts_in(value: Any, depth: int = 5) -> list[str]:
-    """The texts inside a tool call's arguments, in whatever form a provider's client keeps them."""
+    """Texts inside a tool call's arguments, in any client's format."""
     if isinstance(value, str):
         if value[:1] in "{[":
             try:
@@ -403,12 +402,12 @@ def _texts_in(value: Any, depth: int = 5) -> list[str]:
 
 
 def output_of(result: Any) -> Any:
-    """What a run returned: of a workflow what its stop event brings, or that event itself."""
+    """Output of a run: for a workflow its stop event's result, or the event itself."""
     return result.result if isinstance(result, StopEvent) and result.result is not None else result
 
 
 def payload_of(result: Any) -> Any:
-    """The object that carries the answer: what a workflow's stop event or a dict holds."""
+    """Object with the answer: from a workflow's stop event or a dictionary."""
     if isinstance(result, StopEvent):
         return payload_of(fields_of(result) if result.result is None else result.result)
     if isinstance(result, Mapping):
@@ -419,7 +418,7 @@ def payload_of(result: Any) -> Any:
 
 
 def answer_of(payload: Any) -> str:
-    """The text that a person reads, also of a structured answer; empty if there is none."""
+    """Text that a person reads, also of a structured answer; empty if there is none."""
     if isinstance(payload, Mapping):
         found = READER.answer(payload) or READER.answer_text(payload)
     else:
@@ -428,7 +427,7 @@ def answer_of(payload: Any) -> str:
 
 
 def read_answer(response: Any) -> str:
-    """The whole answer; a stream is read to its end and keeps its text."""
+    """Read the whole answer; a stream is read to its end and keeps its text."""
     if isinstance(response, AsyncStreamingResponse):
         return answer_of(asyncio_run(response.get_response()))
     if isinstance(response, StreamingResponse):
@@ -458,12 +457,12 @@ def _text_like_a_responses(response: Any) -> str:
 
 
 async def value_of(value: Any) -> Any:
-    """A value, awaited if need be: what is written once for both kinds of calls goes through it."""
+    """Await a value if needed, so that both kinds of calls share their code."""
     return await value if inspect.isawaitable(value) else value
 
 
 def at_once(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run what awaits nothing that takes time, without any event loop."""
+    """Run a coroutine that never waits, without an event loop."""
     try:
         coroutine.send(None)
     except StopIteration as ended:
@@ -472,7 +471,7 @@ def at_once(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 def fields_of(event: Any) -> dict[str, Any]:
-    """An event's declared fields and the ones made up on the spot by keyword arguments."""
+    """Declared fields of an event, and those added by keyword arguments."""
     declared = {name: getattr(event, name) for name in type(event).model_fields}
     return {**declared, **event.to_dict()} if isinstance(event, Event) else declared
 

@@ -1,4 +1,4 @@
-"""Keeping what the calls of an engine were made from, for a caller who waits for the answer."""
+"""Capture of an engine's calls, for a caller that waits for the answer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WATCHED: ContextVar[tuple[Recorder, list[RecordedRun]] | None] = ContextVar(
 
 
 class Recorder(RagaliqSpanHandler):
-    """Keeps the runs inside the blocks of `recording`, and submits nothing.
+    """Captures the runs inside blocks of `recording`, and submits nothing.
 
     It listens while there is such a block.
     """
@@ -45,7 +45,7 @@ class Recorder(RagaliqSpanHandler):
 
     @contextmanager
     def recording(self) -> Iterator[list[RecordedRun]]:
-        """The runs that end inside the block, in this thread or task and what it starts."""
+        """Collect the runs that end inside the block, in this thread or task and its children."""
         seen: list[RecordedRun] = []
         token = _WATCHED.set((self, seen))
         self.listen()
@@ -56,30 +56,30 @@ class Recorder(RagaliqSpanHandler):
             _WATCHED.reset(token)
 
     def listen(self) -> None:
-        """A block begins."""
+        """Listen, for one more block."""
         with _LISTENING:
             vars(self)["_calls"] += 1
             super().listen()
 
     def stop_listening(self) -> None:
-        """A block has ended."""
+        """Stop listening after the last block."""
         with _LISTENING:
             vars(self)["_calls"] -= 1
             if not self._calls:
                 super().stop_listening()
 
     def scored_by_guard(self, span_id: str, answer: str) -> None:
-        """Nothing: the guard around it has to judge what it makes of the answer."""
+        """Do nothing: the enclosing guard must check what it makes of the answer."""
 
 
 def case_of_call(seen: list[RecordedRun], question: str, answer: str, response: Any) -> RunLog:
-    """The log of a call of an engine: of the last run that was recorded.
+    """Log of an engine's call: that of the last recorded run.
 
     Args:
         seen: The runs inside the call.
-        question: What was asked.
+        question: The question.
         answer: The answer's text.
-        response: What the engine returned.
+        response: The engine's response.
     """
     logs = [run.log for run in seen if run.log is not None]
     if logs:

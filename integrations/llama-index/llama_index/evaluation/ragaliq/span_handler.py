@@ -1,4 +1,4 @@
-"""The handler that LlamaIndex's dispatcher calls: from span events to finished runs."""
+"""The handler of LlamaIndex's dispatcher: from span events to finished runs."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ _LOG_ONCE: Final = LogOnce(logger)
 
 
 class _Part(Enum):
-    """The part a span plays in a run, as its class and method say."""
+    """Part of a span in a run, by its class and method."""
 
     ENGINE = auto()
     WORKFLOW = auto()
@@ -163,7 +163,7 @@ _LISTENING = threading.Lock()
 
 
 class _Started(NamedTuple):
-    """A span that has started, and the part that it plays, if any."""
+    """A span that has started, and its part, if any."""
 
     id: str
     parent_id: str | None
@@ -235,18 +235,18 @@ class LlamaIndexRun:
 
     @property
     def has_synthesizer(self) -> bool:
-        """Whether one of its spans answers from given nodes."""
+        """True if one of its spans answers from given nodes."""
         return _Part.SYNTHESIZE in self.parts.values()
 
     def is_answering(self, span_id: Hashable) -> bool:
-        """Whether a span is inside one of the run's synthesizers."""
+        """True if a span is inside one of the run's synthesizers."""
         parents = self.log.parents
         while span_id is not None and self.parts.get(span_id) is not _Part.SYNTHESIZE:
             span_id = parents.get(span_id)
         return span_id is not None
 
     def evidence(self, nodes: Iterable[NodeWithScore | BaseNode]) -> list[Passage]:
-        """The passages among nodes; sub-question and multi-step engines make some of answers."""
+        """Passages of nodes, without those that sub-question and multi-step engines make."""
         passages = []
         for each in nodes:
             # Most nodes come by twice, as what was retrieved and as what is answered from.
@@ -265,7 +265,7 @@ class LlamaIndexRun:
         return without_answers(passages, self.inner)
 
     def called(self, span: _Started, given: Mapping[str, Any]) -> None:
-        """The engine, workflow or function has started that is all of it, with these arguments."""
+        """Handle the start of the engine, workflow or function that is the whole run."""
         start = span.arguments.arguments.get("start_event")
         # An agent's prompts are written from its memory.
         is_agent = isinstance(start, AgentWorkflowStartEvent)
@@ -277,7 +277,7 @@ class LlamaIndexRun:
             self.passed(span.id, given, is_input=True)
 
     def began(self, span: _Started) -> None:
-        """One of its spans has started."""
+        """Handle the start of one of its spans."""
         log, part, arguments = self.log, span.part, span.arguments
         self.parts[span.id] = part
         if part is _Part.MODEL:
@@ -300,7 +300,7 @@ class LlamaIndexRun:
             log.answering(span.id, self.evidence(arguments.arguments.get("nodes") or ()))
 
     def ended(self, span_id: str, part: _Part, bound_args: BoundArguments, result: Any) -> None:
-        """One of its spans has ended well."""
+        """Handle the end of one of its spans without an error."""
         log = self.log
         if part is _Part.MODEL:
             if not self.replied(span_id, result):
@@ -319,7 +319,7 @@ class LlamaIndexRun:
                 log.returned(span_id, self.evidence(sources_of(payload)) or None)
 
     def replied(self, span_id: str, response: Any, *, is_streamed: bool = False) -> bool:
-        """A model has replied; False if the reply is yet to be streamed."""
+        """Handle a model's reply; False if it is still to be streamed."""
         reply = reply_of(response)
         if reply is None:
             return False
@@ -330,7 +330,7 @@ class LlamaIndexRun:
         return True
 
     def handed_on(self, span_id: str, bound_args: BoundArguments, result: Any) -> None:
-        """A step of a workflow has ended; the nodes in its events may be a search's of its own."""
+        """Handle the end of a workflow's step; nodes in its events may be its own search's."""
         given = [n for each in bound_args.arguments.values() for n in nodes_in(each)]
         kept = [] if isinstance(result, StopEvent) else nodes_in(result)
         if not isinstance(result, StopEvent):
@@ -340,12 +340,12 @@ class LlamaIndexRun:
             self.log.reranked(span_id, self.evidence(kept) if kept else passages, given=passages)
 
     def passed(self, span_id: Hashable, event: Any, *, is_input: bool = False) -> None:
-        """An event was handed on; its texts may be evidence."""
+        """Keep an event's texts, which may be evidence."""
         for key, text in texts_of(event):
             self.log.said(span_id, text, key, is_input=is_input)
 
     def tool_ended(self, span_id: str, tool: Any, output: ToolOutput) -> None:
-        """A tool has ended."""
+        """Handle a tool's result."""
         if output.is_error:
             self.tool_failed(output)
             return
@@ -364,23 +364,23 @@ class LlamaIndexRun:
             self.log.told(span_id, READER.told(output.content) + cited)
 
     def tool_failed(self, output: ToolOutput) -> None:
-        """A tool failed, or there is none of that name: the model gets a message that says so."""
+        """Handle a failed or missing tool: the model gets a message about it."""
         self.not_evidence.add(output.content)
         self.log.had_errors = True
 
     def tool_called(self, result: ToolCallResult) -> None:
-        """An agent's call of a tool is over; the tool's own span, if any, may end in an error."""
+        """Handle the end of an agent's tool call; the tool's own span may end in an error."""
         said = result.tool_output.content
         if result.tool_output.is_error:
             self.tool_failed(result.tool_output)
         elif result.return_direct and said not in self.inner:
-            # Of one that the tool asked, or of the one that called it to hand in an answer.
+            # From a model that the tool called, or that called the tool to submit an answer.
             given = [self.reply, *(text for text in self.arguments if " " in text.strip())]
             is_models = any(text and text in said for text in given)
             self.direct = "" if is_models else said.strip()
 
     def missing(self) -> str:
-        """Why there is no case; empty if there is one."""
+        """Reason why there is no case; empty if there is one."""
         log = self.log
         is_rag = log.has_retrieved or log.has_material or (self.is_query and log.has_asked)
         if log.passages is None and not is_rag:
@@ -409,29 +409,28 @@ find_current_runs(_current_runs)
 
 
 class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
-    """Finds question, context and answer of every run and hands them to a monitor.
+    """Finds question, context and answer of every run and submits them to a monitor.
 
     Attach it with `attach`. It works on LlamaIndex's root dispatcher only: the dispatchers of
     single modules see a part of a run.
 
     Args:
-        monitor: Decides what is evaluated, and evaluates it.
+        monitor: Samples and evaluates the runs.
         pipeline: The application's name for what it runs.
-        extract: A function of what a run was called with (a mapping by argument, or by field of a
-            workflow's start event) and what it returned, which returns any of `question`,
-            `contexts` (texts or nodes) and `answer` as a mapping; the rest is guessed. It runs
-            before the call returns, so it should do no more than look things up. A run for which
-            it raises is counted `extract_failed`.
-        question_key: Key of the question in what a run was called with, such as `wish` or
-            `data.wish`; of several, the first that is there.
-        answer_key: Key of the answer in what it returned; of several, all that are there.
-        context_key: Key of the context in what it returned, or was called with, such as `hits.body`
-            for a text of each hit; of several, all that are there.
-        only: Follow only runs of these classes, functions or tags (`"support-*"`), or with these
+        extract: A function of a run's inputs (a mapping by argument, or by field of a workflow's
+            start event) and its output, which returns any of `question`, `contexts` (texts or
+            nodes) and `answer` as a mapping; the rest is inferred. It runs before the call returns,
+            so it must be fast. A run for which it raises is counted `extract_failed`.
+        question_key: Key of the question in a run's inputs, such as `wish` or `data.wish`; of
+            several, the first existing one.
+        answer_key: Key of the answer in its output; of several, all existing ones.
+        context_key: Key of the context in its output or inputs, such as `hits.body` for a text of
+            each hit; of several, all existing ones.
+        only: Capture only runs of these classes, functions or tags (`"support-*"`), or with these
             values of LlamaIndex's `instrument_tags` (`{"tenant": "acme"}`), also inside other runs;
             a list of them for any.
-        ignore: Follow no such runs, nor anything inside them.
-        covers: Whether what starts here and now is followed; always by default.
+        ignore: Capture no such runs, nor anything inside them.
+        covers: Whether to capture what starts here and now; always by default.
         max_runs: Runs in progress that are kept; beyond, the oldest is counted `evicted`.
         max_age: Seconds a run may take, its stream included; after that it is counted `expired`.
 
@@ -442,7 +441,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         errors: Events that ragaliq failed to handle; the application never notices them.
 
     Raises:
-        ConfigurationError: `extract` is no plain function, or `monitor` no monitor.
+        ConfigurationError: `extract` is not a plain function, or `monitor` not a monitor.
     """
 
     if TYPE_CHECKING:
@@ -519,7 +518,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         return len(self._runs)
 
     def explain(self, run_id: str) -> Explanation | None:
-        """What became of one of the latest runs: its parts, where they came from, or why not.
+        """Explain one of the latest runs: its parts and their sources, or why it has no case.
 
         Args:
             run_id: The run's id, as the results know it.
@@ -541,7 +540,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         tags: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """A span has started."""
+        """Handle the start of a span."""
         try:
             # Most spans are told apart by the method's name alone; models, for one, have a `chat`
             # too.
@@ -563,7 +562,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         result: Any | None = None,
         **kwargs: Any,
     ) -> None:
-        """A span has ended well."""
+        """Handle the end of a span without an error."""
         try:
             self._exit(id_, bound_args, instance, result)
         except Exception as error:  # noqa: BLE001 - would be dropped without a word
@@ -577,7 +576,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         err: BaseException | None = None,
         **kwargs: Any,
     ) -> None:
-        """A span has ended with an exception."""
+        """Handle the end of a span with an exception."""
         try:
             self._drop(id_, instance, err)
         except Exception as error:  # noqa: BLE001 - would be dropped without a word
@@ -589,7 +588,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
     new_span = prepare_to_exit_span = prepare_to_drop_span = _no_span
 
     def listen(self) -> None:
-        """Have LlamaIndex's root dispatcher call this handler."""
+        """Register this handler at LlamaIndex's root dispatcher."""
         dispatcher = get_dispatcher()
         with _LISTENING:
             if not any(each is self for each in dispatcher.span_handlers):
@@ -607,15 +606,15 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
             dispatcher.span_handlers, dispatcher.event_handlers = spans, events
 
     def scored_by_guard(self, span_id: str, answer: str) -> None:
-        """A guard inside this span has judged `answer`: the run is not scored again for it."""
+        """Mark `answer` as checked by a guard inside this span, so that it is not scored again."""
         run = self._runs.runs.get(span_id)
         if run is not None:
             run.guarded.add(answer.strip())
 
     def handle(self, event: Any, **kwargs: Any) -> None:
-        """Something has happened; there is an event for each token.
+        """Handle an event; there is one for each token.
 
-        What a model streamed is in no span: that ends with the first token.
+        A model's streamed text is in no span: its span ends with the first token.
         """
         if type(event) is not LLMChatEndEvent and type(event) is not LLMCompletionEndEvent:
             return
@@ -671,7 +670,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         )
 
     def frame_started(self, question: object, pipeline: str) -> LlamaIndexRun | None:
-        """A run that is framed by hand begins; never raises."""
+        """Begin a run that is framed by hand; never raises."""
         key = f"frame-{uuid4()}"
         try:
             handle = None if is_suppressed() else self._begin(key, pipeline)
@@ -686,7 +685,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         return run
 
     def frame_ended(self, run: LlamaIndexRun, answer: object, error: BaseException | None) -> None:
-        """A run that is framed by hand is over; never raises."""
+        """End a run that is framed by hand; never raises."""
         try:
             if error is not None:
                 self._discard(run, failure_reason(error))
@@ -697,7 +696,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
             self._fail(failure, run)
 
     def _begin(self, span_id: str, pipeline: str = "") -> RunHandle | RecordedRun | None:
-        """Announce a run; None where it is not evaluated."""
+        """Announce a run; None if it is not evaluated."""
         name = pipeline or self.pipeline
         return self.monitor.begin(span_id, pipeline=name, framework="llama_index")
 
@@ -706,7 +705,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         self._runs.give_up("interrupted")
 
     def close_open(self) -> None:
-        """End the runs that more events would have to end; called when nobody listens any more."""
+        """End the runs that need further events, when nothing listens any more."""
         for run in self._runs.open_runs():
             if run.is_open:  # a stream brings its answer without any
                 self._discard(run, "interrupted")
@@ -742,7 +741,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
             follow_response(span.instance, run, ended)
 
     def _run_around(self, span: _Started) -> LlamaIndexRun | None:
-        """The run that a span is a part of."""
+        """Run that a span is part of."""
         run = self._runs.runs.get(span.parent_id)
         if run is not None or self._is_ignored(span.parent_id):
             return run
@@ -756,7 +755,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         return None if run is None or run.closed else run
 
     def _is_followed(self, run: LlamaIndexRun, span: _Started) -> bool:
-        """Whether a span inside a run is a part of it."""
+        """True if a span inside a run is part of it."""
         if span.part in _CHECKED and (
             is_suppressed()
             or (not run.is_answering(span.parent_id) and _is_called_by(BaseEvaluator))
@@ -804,7 +803,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
             self._enter_engine(span)
 
     def _enter_engine(self, span: _Started) -> None:
-        """An engine, a workflow or a synthesizer is asked: a run."""
+        """Begin a run for an engine, a workflow or a synthesizer."""
         callers = (BaseEvaluator, BaseIndex) if span.part is _Part.SYNTHESIZE else BaseEvaluator
         handle = None if _is_called_by(callers) else self._begin(span.id)
         if handle is None:
@@ -820,7 +819,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         run.began(span)
 
     def _enter_function(self, span: _Started) -> None:
-        """A function under LlamaIndex's decorator: a run, if it is asked something and asks on."""
+        """Begin a run for a decorated function, if it has a question and calls models."""
         if isinstance(span.instance, _LLAMA_INDEX) or is_suppressed():
             return
         given = inputs_of(span.arguments)
@@ -832,9 +831,9 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         run.called(span, given)
 
     def _enter_call(self, span: _Started) -> None:
-        """A model was called by plain code: a run if it is shown what was found before.
+        """Handle a model call of plain code: a run if its prompt has documents found before.
 
-        Search and call belong together by their task or thread.
+        Search and call belong together if they share a task or thread.
         """
         # Of an engine that began before us, or of a run that is over.
         is_others = _is_llama_index(span.parent_id) or READING.get() is not None
@@ -868,7 +867,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         part: _Part | None = None,
         tags: Mapping[str, Any] = MappingProxyType({}),
     ) -> LlamaIndexRun:
-        """A new run, which is followed from now on."""
+        """Open a new run."""
         run = LlamaIndexRun(key, RunLog(key, {key: None}), handle, part)
         run.target = openinference_target() or current_span_target()
         session_id = tags.get("session_id")
@@ -879,7 +878,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         return run
 
     def _called(self, run: LlamaIndexRun, span: _Started) -> Mapping[str, Any]:
-        """An engine or a workflow begins that is all of a run, or what its function calls."""
+        """Handle the start of an engine or workflow that is a whole run, or its function's call."""
         given = inputs_of(span.arguments)
         run.called(span, given)
         if isinstance(span.instance, BaseChatEngine):
@@ -897,7 +896,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         )
 
     def _ignore(self, span_id: str) -> None:
-        """Take nothing below this span for a run, until it ends."""
+        """Ignore everything below this span, until it ends."""
         # Every span ends; should a future version lose some, memory stays bounded all the same.
         if len(self._ignored) >= _MOST_IGNORED:
             self._ignored.pop(next(iter(self._ignored)), None)
@@ -965,7 +964,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
             self._answered(run, answer_of(payload))
 
     def _answered(self, run: LlamaIndexRun, answer: str) -> None:
-        """A run's root has returned; of plain code without an answer the model's reply is it."""
+        """Handle the end of a run's root; without an answer the model's reply counts."""
         if answer or run.part not in (None, _Part.MODEL):
             self._finish(run, answer)
         elif run.streaming:
@@ -991,7 +990,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
     def _stream_ended(
         self, run: LlamaIndexRun, stream: object | None, answer: str, failure: str
     ) -> None:
-        """A stream was read to its end, or ended early; one that an engine reads has an object."""
+        """Handle the end of a stream; one that an engine reads has an object."""
         try:
             if stream is not None:
                 run.written = stream, answer, failure
@@ -1007,7 +1006,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
     def _stream_was_read(
         self, stream: StreamingAgentChatResponse, error: BaseException | None = None
     ) -> None:
-        """An engine's reading has ended; of use only when its start was missed."""
+        """Handle the end of an engine's reading; needed only if its start was missed."""
         run = self._awaited.get(id(stream))
         if run is None:
             return
@@ -1019,7 +1018,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
     # How runs end, each exactly once
 
     def _finish(self, run: LlamaIndexRun, answer: str) -> None:
-        """End a run whose answer is complete: to the monitor, or with the reason why not."""
+        """End a run with a complete answer: submit it, or count the reason."""
         if run.closed:
             return
         if run.guarded and answer.strip() in run.guarded:
@@ -1053,7 +1052,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
                 run.discard(reason)
 
     def _fail(self, error: Exception, run: LlamaIndexRun | None = None) -> None:
-        """Count a mistake of ours and give its run up.
+        """Count our own error and discard its run.
 
         LlamaIndex drops whatever a handler raises without a word.
         """
@@ -1071,7 +1070,7 @@ _INSTRUMENTATION = "openinference.instrumentation.llama_index"
 
 
 def openinference_target() -> SpanTarget | None:
-    """OpenInference's span of the call in progress, if it is being traced.
+    """Span of the current call by OpenInference, if it is traced.
 
     At a root's start it exists when OpenInference was attached before us, at its end when after.
     """
@@ -1087,7 +1086,7 @@ def openinference_target() -> SpanTarget | None:
 
 
 def _is_called_by(kind: type | tuple[type, ...]) -> bool:
-    """Whether a method of such an object made the call in progress.
+    """True if a method of such an object made the current call.
 
     Faithfulness and relevancy in LlamaIndex ask a query engine of their own, whose spans look like
     an application's, and nothing around them has a span; so do indices that summarise what they
@@ -1105,13 +1104,13 @@ def _is_called_by(kind: type | tuple[type, ...]) -> bool:
 
 
 def _is_llama_index(span_id: str | None) -> bool:
-    """Whether a span is a step of an engine, rather than a function of the application's."""
+    """True if a span is a step of an engine, not a function of the application."""
     owner, dot, method = (span_id or "")[:-_UUID_LENGTH].rpartition(".")
     return bool(dot and owner) and (method in _PARTS or method.startswith("_"))
 
 
 def _is_same_model(span_id: str, parent_id: Hashable) -> bool:
-    """Whether a model's method calls another of its own: `chat`, for one, may be `complete`."""
+    """True if a model's method calls another of its own: `chat`, for one, may be `complete`."""
     if not isinstance(parent_id, str):
         return False
     owner, _, method = parent_id[:-_UUID_LENGTH].rpartition(".")

@@ -1,8 +1,8 @@
-"""Following a streamed answer as the application reads it.
+"""Capture of a streamed answer while the application reads it.
 
-LlamaIndex ends the root span before the first token and keeps the text to itself, so the stream is
-replaced by one that passes everything on and knows how it ended. A stream that nobody starts to
-read runs none of this; its run expires.
+LlamaIndex ends the root span before the first token and does not expose the text, so the stream is
+replaced by one that passes everything on and knows how it ended. A stream that is never read runs
+none of this; its run expires.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ not raise."""
 
 
 def is_failure(error: BaseException | None) -> bool:
-    """Whether something failed, rather than being stopped or left waiting for a human."""
+    """True if something failed, rather than being stopped or left waiting for a human."""
     is_waiting = type(error).__name__ == "WaitingForEvent"
     return error is not None and not is_waiting and failure_reason(error) == "errored"
 
 
 def failure_reason(error: BaseException | None) -> str:
-    """Why a run that ended with `error` is incomplete."""
+    """Reason why a run that ended with `error` is incomplete."""
     is_stopped = isinstance(error, asyncio.CancelledError | GeneratorExit | KeyboardInterrupt)
     return "cancelled" if is_stopped else "errored"
 
 
 def follow_response(response: Any, run: object, ended: Ended) -> bool:
-    """Follow the stream of a response object; False if it streams nothing (any more).
+    """Capture the stream of a response object; False if it has no stream (any more).
 
     Args:
         response: What an engine returned.
@@ -69,7 +69,7 @@ def _delta(response: Any) -> str:
 def follow(
     items: Iterable[T], run: object, ended: Ended, *, text: Callable[[T], str]
 ) -> Generator[T, None, None]:
-    """The same items; `text` says what each adds to the answer."""
+    """Pass items on and capture their text, by the function `text`."""
     read: list[str] = []
     iterator = iter(items)
     try:
