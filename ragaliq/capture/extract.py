@@ -91,20 +91,20 @@ def name_part(log: RunLog, what: str, value: Any, *, reader: Reader) -> None:
 
 
 class Overrides:
-    """Where an application keeps what cannot be guessed.
+    """Places in which an application keeps parts that cannot be inferred.
 
     Args:
         reader: Reads the framework's objects.
-        logger: Logs what cannot be read.
-        extract: A function that reads it off a run's inputs and outputs.
-        question_key: Key of the question among the inputs; the first of several counts.
-        answer_key: Key of the answer in the output; several are all of it.
+        logger: Logs unreadable values.
+        extract: A function that extracts parts from a run's inputs and outputs.
+        question_key: Key of the question among the inputs; the first existing one of several.
+        answer_key: Key of the answer in the output; several make one answer.
         context_key: Key of the context in the output, the inputs or a prompt's variables.
 
     Attributes:
         extract: See above.
-        answer_keys: The first names on the answer's paths.
-        is_empty: Whether nothing is named.
+        answer_keys: The first names of the answer's paths.
+        is_empty: Whether nothing is set.
 
     Raises:
         ConfigurationError: One of them cannot be used.
@@ -129,13 +129,13 @@ class Overrides:
         self._reader, self._log_once = reader, LogOnce(logger)
 
     def question(self, inputs: Any) -> Found | None:
-        """The question under the key the application named."""
+        """Question under the application's key."""
         held = self._at("question", inputs)
         found = (self._reader.question(each, f"input.{path}") for path, each in held)
         return next(filter(None, found), None)
 
     def passages(self, value: Any) -> list[Passage] | None:
-        """The context under the keys the application named; None if it is not there."""
+        """Context under the application's keys; None if it is not there."""
         found: list[Passage] | None = None
         for path, held in self._at("context", value):
             listed = [held] if isinstance(held, str) else held
@@ -147,10 +147,10 @@ class Overrides:
         return found
 
     def apply(self, log: RunLog, inputs: Any, outputs: Any, fresh: Any) -> bool:
-        """Note what the application says of a run that ended; False if its function failed.
+        """Record the parts that the application provides; False if its function failed.
 
-        Its function goes before the events it sent, and those before the keys it named. Its answer
-        is looked up in `fresh`, the outputs without answers of earlier turns.
+        Its function takes precedence over its events, and those over its keys. The answer is looked
+        up in `fresh`, the outputs without answers of earlier turns.
         """
         if self.extract is not None and not extract_parts(
             self.extract, inputs, outputs, log=log, reader=self._reader, log_once=self._log_once
@@ -165,7 +165,7 @@ class Overrides:
         return True
 
     def _at(self, name: str, value: Any) -> list[tuple[str, Any]]:
-        """What is there under the paths of a part, each with its path."""
+        """Values under the paths of a part, each with its path."""
         found = [(path, self._reader.at(value, path)) for path in self._paths[name]]
         return [(path, held) for path, held in found if held is not None]
 

@@ -262,7 +262,7 @@ def question_of_call(given: Mapping[str, Any]) -> Found:
 
 
 def question_of_function(given: Mapping[str, Any]) -> Found | None:
-    """What was asked in a call of the application's own; a lone word may be a path or an id."""
+    """Question in a call of an application's function; a single word may be a path or an id."""
     found = READER.question(given)
     if found is None or " " in found.text or not found.text.isascii():
         return found
