@@ -147,7 +147,7 @@ class FinalReply(NamedTuple):
     Attributes:
         call: The call that gave it; None if no model replied.
         is_doubtful: Whether another reply may be the answer: a draft and its revision from the same
-            documents cannot be told apart.
+            documents are indistinguishable.
     """
 
     call: Call | None
