@@ -385,7 +385,7 @@ class TraceRun:
     # Answer
 
     def _answer(self, log: RunLog, final: FinalReply) -> Found | None:
-        """What the run returned, or a model's reply unless it returned something else."""
+        """Output of the run, else a model's reply, unless the run returned something else."""
         if self._method:
             return self._llama_index_answer(final)
         outputs = self._fresh(self._root.outputs)

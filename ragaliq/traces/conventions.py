@@ -90,26 +90,26 @@ class Step:
     """One step of a run.
 
     Attributes:
-        span: Where it is from.
-        kind: What it does.
-        convention: By which convention it was read.
-        inputs: What it was given.
-        outputs: What it returned.
-        found: What a retriever or reranker returned, without a text where the span only names it;
-            None where the span does not say.
-        given: What a reranker chose from.
-        messages: Of a model, its prompt.
-        reply: Of a model, what it said; None where the span does not say.
-        also: Of a model, the texts in the arguments of tools that it called.
-        provided: What a model's provider found for its reply.
-        is_first: Whether its framework says that it is the first of a run, whatever it is inside.
-        variables: Of a model, what its prompt's template was filled with.
-        is_partial: Whether something in a model's prompt was not understood, or is not recorded:
-            what does not stand in it may have been shown all the same.
-        is_hidden: Whether content of it was switched off.
-        is_cut: Whether content of it is incomplete.
-        cut_at: The lengths at which JSON in it stops before its end: texts of such a length may
-            have been cut as well.
+        span: The span.
+        kind: Its kind.
+        convention: The convention that it follows.
+        inputs: Its inputs.
+        outputs: Its outputs.
+        found: Documents of a retriever or reranker, without text if the span has ids only; None if
+            not recorded.
+        given: Documents that a reranker chose from.
+        messages: A model's prompt.
+        reply: A model's reply; None if not recorded.
+        also: Texts in the arguments of a model's tool calls.
+        provided: Documents that a model's provider found for its reply.
+        is_first: Whether its framework marks it as the first of a run, wherever it is nested.
+        variables: Variables of a model's prompt template.
+        is_partial: Whether a part of a model's prompt was not understood or not recorded: absent
+            texts may have been in it.
+        is_hidden: Whether its content was switched off.
+        is_cut: Whether its content is incomplete.
+        cut_at: Lengths at which JSON in it was truncated: texts of such a length may be truncated
+            too.
         children: The steps inside it, in the order they started.
         index: Its position among the steps of its root, in depth-first order.
         last: The highest position inside it.
@@ -382,7 +382,7 @@ def _set_found(step: Step, found: Sequence[Passage | None]) -> None:
 
 
 def _first_reply(outputs: Any) -> Any:
-    """The first reply in a result of LangChain's or OpenAI's; None in others."""
+    """First reply in a LangChain or OpenAI result; None in others."""
     first: Any = None
     if isinstance(outputs, Mapping):
         first = outputs.get("generations", outputs.get("choices"))

@@ -175,7 +175,7 @@ def _role(named: object) -> str | None:
 
 
 def completion_prompt(inputs: Any) -> str:
-    """The prompt that a model was called with to be completed; empty for a chat."""
+    """Prompt of a model's completion; empty for a chat."""
     fields = inputs if isinstance(inputs, Mapping) else {}
     for held in (fields.get("args"), fields.get("prompts"), [fields.get("prompt")]):
         if isinstance(held, list) and held and isinstance(held[0], str):

@@ -419,6 +419,6 @@ class LangChainRun:
         return {k: v for k, v in outputs.items() if k not in self.kept or v is not self.kept[k]}
 
     def _reply(self, outputs: Any) -> Found | None:
-        """The reply that is the answer, of a chain whose output does not say which."""
+        """Reply that is the answer of a chain whose output does not show which."""
         asked = self.question.text if self.question is not None else ""
         return self.log.answer_among_replies(READER, outputs, question=asked, last=self.reply)
