@@ -710,7 +710,7 @@ def _engine_answers(step: Step) -> list[str]:
 
 
 def _tool_texts(step: Step) -> list[str]:
-    """What a tool said."""
+    """Result of a tool."""
     message = READER.message(step.outputs) if step.kind is Kind.TOOL else None
     return ["".join(message.texts)] if message is not None else []
 

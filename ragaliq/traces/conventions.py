@@ -392,7 +392,7 @@ def _first_reply(outputs: Any) -> Any:
 
 
 def _provided(outputs: Any) -> list[Passage]:
-    """What a model's provider found for its reply, as the result says."""
+    """Documents that a model's provider found for its reply, from the result."""
     first = _first_reply(outputs)
     held = first.get("message", first) if isinstance(first, Mapping) else outputs
     fields = held.get("kwargs", held) if isinstance(held, Mapping) else {}
