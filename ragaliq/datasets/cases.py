@@ -376,7 +376,7 @@ def _missing(
 
 
 def _is_like_a_name(name: str) -> bool:
-    """Whether a text can be a column's name: one or two words of letters, digits and `_`."""
+    """True if a text can be a column's name: one or two words of letters, digits and `_`."""
     return len(name) <= _NAME and len(name.split()) <= 2 and plain_name(name).isidentifier()
 
 
