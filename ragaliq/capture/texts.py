@@ -95,6 +95,7 @@ NO_QUESTION_KEYS = _MANNER_KEYS | frozenset(
 ASKS = ("?", "？", "؟")
 # Made once: `list | tuple` would be made for each value of each step.
 _LISTS = (list, tuple)
+_NUMBERS = (int, float)
 _MOST_TEXTS_IN = 32  # of a list, or of a record
 _DEPTH = 5
 _MOST_VALUES = 100
@@ -267,7 +268,7 @@ def texts_in(value: Any, depth: int = 4) -> Iterator[str]:
     """The texts in the arguments of a tool's call, or in a record; of a long list the first."""
     if isinstance(value, str):
         yield value
-    elif depth and type(value) in _LISTS:
+    elif depth and type(value) in _LISTS and value and type(value[0]) not in _NUMBERS:
         for each in islice(value, _MOST_TEXTS_IN):
             yield from texts_in(each, depth - 1)
     elif depth and isinstance(value, dict):

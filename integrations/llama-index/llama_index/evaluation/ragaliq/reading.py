@@ -61,6 +61,7 @@ _RESPONSES = (
     AgentChatResponse,
     StreamingAgentChatResponse,
 )
+_NODES = (NodeWithScore, BaseNode)  # made once: a step may hand on hundreds
 _MOST_FIELDS, _MOST_TEXTS = 64, 16  # of an event that are looked at
 _SOURCE_KEYS = ("sources", "source_nodes", "nodes", "citations")
 
@@ -166,8 +167,8 @@ def nodes_in(event: Any) -> list[NodeWithScore | BaseNode]:
     # On the request path: `fields_of` asks pydantic for the fields, which takes twice as long.
     given = (*vars(event).values(), *event.to_dict().values()) if isinstance(event, Event) else ()
     for held in given:
-        if isinstance(held, list) and held and isinstance(held[0], NodeWithScore | BaseNode):
-            found += [node for node in held if isinstance(node, NodeWithScore | BaseNode)]
+        if isinstance(held, list) and held and isinstance(held[0], _NODES):
+            found += [n for n in held if type(n) is NodeWithScore or isinstance(n, _NODES)]
     return found
 
 
@@ -226,13 +227,15 @@ def citable_texts(output: ToolOutput) -> list[str]:
     ]
 
 
-def texts_of(given: Any) -> Iterator[tuple[str, str]]:
-    """Texts in an event's fields, or in arguments, by name; the first ones of records."""
+def fields_handed_on(given: Any) -> Iterator[tuple[str, Any]]:
+    """Fields of an event, or arguments, by name; the first of very many."""
     fields = fields_of(given) if isinstance(given, Event) else given
-    fields = fields if isinstance(fields, Mapping) else {}
-    for key, value in islice(fields.items(), _MOST_FIELDS):
-        for text in islice(texts_in(value, 3), _MOST_TEXTS):
-            yield key, text
+    return islice(fields.items() if isinstance(fields, Mapping) else (), _MOST_FIELDS)
+
+
+def texts_inside(value: Any) -> Iterator[str]:
+    """Texts in a field of an event; the first ones of records."""
+    return islice(texts_in(value, 3), _MOST_TEXTS)
 
 
 def query_of(bound_args: BoundArguments) -> str:

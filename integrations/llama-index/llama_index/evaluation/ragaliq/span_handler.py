@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from inspect import BoundArguments
+from operator import is_
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from uuid import uuid4
@@ -46,6 +47,7 @@ from llama_index.evaluation.ragaliq.reading import (
     answer_of,
     citable_texts,
     cited_blocks,
+    fields_handed_on,
     inputs_of,
     labels_of,
     metadata_of,
@@ -63,7 +65,7 @@ from llama_index.evaluation.ragaliq.reading import (
     shown_passages,
     sources_of,
     text_of_item,
-    texts_of,
+    texts_inside,
 )
 from llama_index.evaluation.ragaliq.streams import (
     READING,
@@ -210,6 +212,8 @@ class LlamaIndexRun:
     # The nodes that came by, by their ids, with their passages; and with their texts, so that
     # neither id is another's: some postprocessors change nodes.
     nodes: dict[int, tuple[object, str | None, Passage]] = field(default_factory=dict)
+    # Lists and records that events handed on, by key and id, with their sizes then.
+    handed: dict[tuple[str, int], tuple[object, int]] = field(default_factory=dict)
     inner: list[str] = field(default_factory=list)  # what engines inside it answered
     streaming: set[str] = field(default_factory=set)  # calls whose replies are being streamed
     # Tools' texts that are the framework's own, or say that a tool failed.
@@ -250,7 +254,7 @@ class LlamaIndexRun:
         passages = []
         for each in nodes:
             # Most nodes come by twice, as what was retrieved and as what is answered from.
-            if isinstance(each, NodeWithScore):
+            if type(each) is NodeWithScore or isinstance(each, NodeWithScore):
                 node, score = each.node, each.score
             else:
                 node, score = each, None
@@ -337,12 +341,19 @@ class LlamaIndexRun:
             self.passed(span_id, result)
         if given or kept:
             passages = self.evidence(given)
-            self.log.reranked(span_id, self.evidence(kept) if kept else passages, given=passages)
+            is_same = not kept or (len(kept) == len(given) and all(map(is_, kept, given)))
+            self.log.reranked(span_id, passages if is_same else self.evidence(kept), given=passages)
 
     def passed(self, span_id: Hashable, event: Any, *, is_input: bool = False) -> None:
         """Keep an event's texts, which may be evidence."""
-        for key, text in texts_of(event):
-            self.log.said(span_id, text, key, is_input=is_input)
+        for key, value in fields_handed_on(event):
+            if isinstance(value, list | dict):  # the same state is handed on and on, and may grow
+                before, size = self.handed.get((key, id(value))), len(value)
+                if before is not None and before[1] == size:
+                    continue
+                self.handed[key, id(value)] = value, size
+            for text in texts_inside(value):
+                self.log.said(span_id, text, key, is_input=is_input)
 
     def tool_ended(self, span_id: str, tool: Any, output: ToolOutput) -> None:
         """Handle a tool's result."""
