@@ -181,8 +181,8 @@ class Guard:
             monitor = Monitor(metrics=metrics or ("faithfulness",), **monitor_options)
         if monitor.is_enabled and monitor.judge is None:
             raise ConfigurationError(
-                "Guard: the monitor's runs are judged by workers elsewhere, which is no use to an "
-                "answer that waits; give the guard a monitor with executor='thread' or 'process'"
+                "Guard: workers evaluate the monitor's runs, so no result comes back in time; "
+                "give the guard a monitor with executor='thread' or 'process'"
             )
         self.monitor = monitor
         self.action: Action = action

@@ -236,7 +236,7 @@ class _Search:
             each = candidate._replace(passage=passage)
             said = self._said_in(each)
             if said is not None and each.is_all:
-                continue  # what is left of it is no passage of its own
+                continue  # the rest of it is not a separate passage
             if said is not None and not says_something(said.without(Owner.MODEL)):
                 self._saw_reply = True
                 self._cut.setdefault(passage.text)

@@ -32,7 +32,7 @@ QUESTION_KEYS = (
     "message",
     "user_msg",
 )
-# Other things go by these names too, also beside a conversation that ends with the answer.
+# These names are also used for other things, even next to a conversation with the answer.
 UNSURE_ANSWER_KEYS = ("output", "response", "result", "text")
 ANSWER_KEYS = (
     "answer",
@@ -87,7 +87,7 @@ _HISTORY_KEYS = ("chat_history", "history", "conversation_history")
 _SCORE_KEYS = ("relevance_score", "score")
 # What is to be made of a text: `{"text": ..., "language": "en"}` asks for a translation.
 _MANNER_KEYS = frozenset("language lang tone style format persona instructions feedback".split())
-# Settings of a request that stand beside its question.
+# Settings of a request next to its question.
 NO_QUESTION_KEYS = _MANNER_KEYS | frozenset(
     "chat_history history locale model name user user_id session_id thread_id conversation_id "
     "tenant tenant_id system system_prompt".split()

@@ -178,8 +178,8 @@ class EvaluationResult(BaseModel):
         threshold: The lowest score that passes, or the highest where low is good.
         judge: Name of the judge that decided.
         model: The judge's model, when it has one.
-        calibration: Id of the calibration behind its claims' confidence; `uncalibrated` where that
-            is no probability, or there are no claims to the metric.
+        calibration: Id of the calibration behind its claims' confidence; `uncalibrated` if that
+            is not a probability, or if the metric has no claims.
         duration: Seconds the evaluation took; None when it was not timed.
         judge_kind: Kind of judge: `llm`, `nli` or `code`; empty if not known.
         fingerprint: Identifies what made the score (`Evaluator.fingerprint`); empty if not known.

@@ -102,7 +102,7 @@ async def judge_claims(
     """Ask about the claims, one per call, and yield each as soon as it is decided.
 
     A context that is too long for the judge is judged in parts, as in an evaluation. A failure is
-    yielded as one, and is no verdict.
+    yielded as one, without a verdict.
 
     Args:
         claims: Read as they are needed.

@@ -658,7 +658,7 @@ def _with_ids(ids: _Ids, copy: TraceSpan) -> TraceSpan:
 def _copied(span: ReadableSpan, wanted: Collection[str]) -> tuple[TraceSpan, int]:
     """A copy of a finished span, yet without ids, and the bytes that it takes, about.
 
-    Of spans that are no language model work it has the wanted attributes only.
+    For spans without language model work it has only the wanted attributes.
     """
     held = span.attributes or {}
     if convention_of(held, _scope_of(span)) is None:

@@ -316,7 +316,7 @@ class TraceRun:
             return Found(text, "input.user_msg") if text else self._asked(final)
         found = (READER.question if self._reads_input else READER.named_question)(root.inputs)
         if found is not None and not self._reads_input and self._holds_documents(found.text):
-            found = None  # a prompt around documents is no question
+            found = None  # a prompt around documents is not a question
         found = found or READER.echoed_question(root.outputs)
         if found is None:
             variables = (step.inputs for step in self._steps if step.kind is Kind.PROMPT)
@@ -486,7 +486,7 @@ class TraceRun:
         question = self._own("question") or self._question(final) or Found("", "")
         partial = self._partial({*self._queries, question.text})
         if partial and not self._finds(log, question, answer):
-            # What does not stand in the part of a prompt that was understood may be elsewhere.
+            # Texts missing from the understood part of a prompt may be in the rest.
             log = _log_of(self._steps, partial)
         log.id, log.question, log.answer = _id(self._root.span), question, answer
         # Something failed that a retry, a fallback or a model made up for.
@@ -777,7 +777,7 @@ def _run_ended(log: RunLog, steps: Sequence[Step]) -> None:
     outputs = steps[0].outputs
     named = READER.context(outputs)
     if named and all(passage == Passage(passage.text) for passage in named):
-        # Texts beside the answer may be names of files, where what was retrieved is known.
+        # Texts next to the answer may be names of files, if the retrieved texts are known.
         sources = (s for s in steps[1:] if s.kind in {Kind.RETRIEVER, Kind.RERANKER})
         found = [p.text for step in sources for p in step.passages or () if p.text]
         kept = [each for each in named if any(each.text in text for text in found)]
@@ -824,7 +824,7 @@ def _traced(
         framework=FRAMEWORKS.get(span.scope, ""),
         session_id=str(session) if isinstance(session, str | int) else None,
         response_id=(model.span.text(RESPONSE_ID) or None) if model is not None else None,
-        # What is no time of 64 bits is not worth the run.
+        # A time beyond 64 bits must not cost the run.
         ended_at=span.end_ns / 1e9 if abs(span.end_ns) < 1 << 64 else 0.0,
         steps=steps,
     )

@@ -474,9 +474,7 @@ def parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                     number += 1
                     yield number, row
     except ArrowException as error:
-        raise DatasetError(
-            f"it is no Parquet file that can be read ({type(error).__name__})"
-        ) from None
+        raise DatasetError(f"it is not a readable Parquet file ({type(error).__name__})") from None
     except (ValueError, OverflowError) as error:
         # A text that is not UTF-8, or a date beyond Python's.
         raise DatasetError(

@@ -157,7 +157,7 @@ def _result_in(shown: str) -> Any:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     result = event.get("result", event) if isinstance(event, Mapping) else event
-    # An agent's output holds much beside the message that is its answer.
+    # An agent's output holds much more than the message that is its answer.
     response = result.get("response") if isinstance(result, Mapping) else None
     return response if isinstance(response, Mapping) and "blocks" in response else result
 

@@ -1,4 +1,4 @@
-"""Mapping of an application's own spans, from a file."""
+"""Mapping of the application's spans, from a file."""
 
 from __future__ import annotations
 

@@ -373,7 +373,7 @@ def _hits(value: Any, depth: int) -> Iterator[Passage]:
             yield from READER.told(value)
             return
         for key in _WRAPPERS:
-            # `value` beside a type is a text of the AI SDK's; alone it may be anything's.
+            # `value` next to a type is a text of the AI SDK's; alone it may be anything.
             is_wrapper = value.get(key) and (key != "value" or "type" in value)
             # Texts among a record's other fields are its own, as the items of an order are.
             held = value.get(key) if len(value) > 1 and key not in HIT_KEYS else None

@@ -94,7 +94,7 @@ MALFORMED = {
     "bars.csv": (HEADER.replace(b",", b"|"), "line 1: there is one column; put commas, semicolons"),
     "commas.tsv": (HEADER, "line 1: there is one column; put a tab between columns"),
     "no-header.csv": (b"1,secret,x\n2,b,y\n", "none of its 3 columns has a known name"),
-    "text.parquet": (b"secret", "no Parquet file"),
+    "text.parquet": (b"secret", "not a readable Parquet file"),
     "footer.parquet": (b"PAR1" + b"\xff" * 50 + b"\x32\0\0\0PAR1", "deserialize"),
     "plain.jsonl.gz": (GOOD, "not a complete gzip file"),
     "table.xlsx": (b"PK\x03\x04", "workbooks are not read; save the table as CSV (UTF-8)"),

@@ -32,6 +32,11 @@ REJECTED = {
     r"fleets?": "workers, shared",
     r"patience": "timeout",
 }
+REJECTED_IN_SOURCES = {
+    r"an application's own": "the application's, your application's",
+    r"(?<!there )(?:is|are) no(?! longer| more)": "is not a",
+    r"stand(?:s|ing)? in": "replace, occur in",
+}
 REJECTED_IN_PAGES = {
     r"passage": "chunk",
     r"judging": "evaluation",
@@ -42,19 +47,20 @@ REJECTED_IN_PAGES = {
 
 
 def prose(path):
-    """A page without its code, or the strings of a module without theirs."""
+    """A page without its code, or the strings and comments of a module without theirs."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".md":
         return re.sub(r"```.*?```|`[^`\n]*`|\]\([^)]*\)|::: \S*", "", text, flags=re.DOTALL)
     strings = (node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant))
+    comments = re.findall(r"(?:^|  )# (.*)$", text, re.MULTILINE)
     # A string without a blank is a name: of an option, an attribute, a key.
     sentences = [value for value in strings if isinstance(value, str) and " " in value]
-    return re.sub(r"`[^`\n]*`", "", "\n".join(sentences))
+    return re.sub(r"`[^`\n]*`", "", "\n".join([*sentences, *comments]))
 
 
 @pytest.mark.parametrize(
     ("paths", "rejected"),
-    [(PAGES, REJECTED | REJECTED_IN_PAGES), (SOURCES, REJECTED)],
+    [(PAGES, REJECTED | REJECTED_IN_PAGES), (SOURCES, REJECTED | REJECTED_IN_SOURCES)],
     ids=["pages", "sources"],
 )
 def test_rejected_words_do_not_occur(paths, rejected):

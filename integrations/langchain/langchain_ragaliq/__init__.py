@@ -17,7 +17,7 @@ from langchain_ragaliq.handler import RagaliqCallbackHandler
 if TYPE_CHECKING:
     from langchain_ragaliq.middleware import RagaliqGuardMiddleware as RagaliqGuardMiddleware
 
-# Without the middleware, which needs `langchain` beside `langchain-core`.
+# Without the middleware, which needs `langchain` in addition to `langchain-core`.
 __all__ = ["RagaliqCallbackHandler", "RagaliqGuard", "attach", "detach"]
 
 

@@ -273,7 +273,7 @@ def _has_frame(part: Sequence[KnownWord]) -> bool:
         return True
     if "information" not in has:
         return is_alone and "open" in has
-    if is_alone:  # "No idea", not "The answer is no"
+    if is_alone:  # "No idea", not "Its answer: no"
         denied = next(at for at, token in enumerate(part) if "negation" in token.classes)
         return _count(part[denied:], "information") > 0
     return bool(has & {"exists", "get", "say", "hold"})

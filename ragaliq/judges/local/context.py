@@ -177,7 +177,7 @@ _NEAR = 0.95  # of the best sentence's share, for another one to count as well
 _MOST_NEAR = 8
 _COMMON = 512  # sentences; a word in more of them does not tell them apart
 Places = dict[str, tuple[float, Sequence[int]]]
-"""Content word -> credit and the sentences it stands in, for the words that are there."""
+"""Content word -> credit and its sentences, for the words in the context."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,7 +159,7 @@ class Words(NamedTuple):
     """The words of a text.
 
     Attributes:
-        stems: Every word in order; a number stands in its one spelling (`#1000`).
+        stems: Every word in order; numbers in their canonical form (`#1000`).
         numbers: The numbers among them.
     """
 

@@ -553,8 +553,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
     ) -> None:
         """Handle the start of a span."""
         try:
-            # Most spans are told apart by the method's name alone; models, for one, have a `chat`
-            # too.
+            # The method's name alone identifies most spans; models, for one, have a `chat` too.
             kinds = _PARTS.get(id_[:-_UUID_LENGTH].rpartition(".")[2])
             part = None if kinds is None else _part_of(kinds, instance)
             self._enter(_Started(id_, parent_id, part, bound_args, instance, tags or {}))
