@@ -1,8 +1,9 @@
-"""Clear error for a proxy in the environment that an HTTP client cannot use."""
+"""Clear errors for a proxy that an HTTP client cannot use, and a server it cannot trust."""
 
 from __future__ import annotations
 
 import os
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -46,4 +47,16 @@ def _problem() -> str:
             f"the proxy in {name} cannot be used: {todo}. Or unset it for this process "
             "(a judge on this machine needs none)"
         )
+    return ""
+
+
+def untrusted_certificate(error: BaseException | None) -> str:
+    """Clause that says why a server is not trusted; empty if that was not the error."""
+    while error is not None:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return (
+                f"has a certificate that is not trusted ({error.verify_message}); SSL_CERT_FILE "
+                "may name a file with its authority's"
+            )
+        error = error.__cause__ or error.__context__
     return ""

@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from urllib.parse import urlsplit
 
-from ragaliq.core.proxies import proxy_errors
+from ragaliq.core.proxies import proxy_errors, untrusted_certificate
 from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import (
     ConfigurationError,
@@ -186,6 +186,8 @@ def request_error(
             said, service=service, model=model, request_id=request_id, advice=advice
         )
     if isinstance(error, sdk.APIConnectionError):
+        if reason := untrusted_certificate(error):
+            return JudgeAPIError(f"{service} {reason}")
         return JudgeAPIError(
             f"the connection to {service} failed or was cut off; check the network and base_url="
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import email.utils
+import json
 import os
 import time
 from abc import ABC, abstractmethod
@@ -16,7 +17,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from ragaliq.core.proxies import proxy_errors
+from ragaliq.core.proxies import proxy_errors, untrusted_certificate
 from ragaliq.errors import ConfigurationError, SinkError
 from ragaliq.judges.clients import LoopClients
 from ragaliq.records.record import EvaluationRecord
@@ -29,6 +30,8 @@ _UNAUTHORIZED = (401, 403)
 # Client errors worth a retry: time-out, too early, too many requests.
 _PASSING = (408, 425, 429)
 _TIMEOUT = httpx2.Timeout(10.0, connect=5.0)
+_LONGEST = 30.0  # seconds for a whole reply, which may come in small parts
+_MOST_BYTES = 10 * 2**20
 
 
 @cache
@@ -122,24 +125,35 @@ class ProductSink(ABC):
             await asyncio.to_thread(_certificates)  # their files are not read on an event loop
             self._clients = self._clients or LoopClients(self._new_client, self._new_client())
         client = await self._clients.get()
+        body = b""
         try:
-            response = await client.request(method, path, **options)
-        except httpx2.TimeoutException as error:
+            async with (
+                asyncio.timeout(_LONGEST),
+                client.stream(method, path, **options) as response,
+            ):
+                async for part in response.aiter_raw():
+                    body += part
+                    if len(body) > _MOST_BYTES:
+                        raise self._error(f"answered more than {_MOST_BYTES} bytes", "http")
+        except (httpx2.TimeoutException, TimeoutError) as error:
             raise self._error("did not answer in time", "timeout") from error
         except httpx2.TransportError as error:
-            raise self._error("cannot be reached", "unreachable") from error
+            reason = untrusted_certificate(error) or "cannot be reached"
+            raise self._error(reason, "unreachable") from error
         except httpx2.HTTPError as error:
             raise self._error(f"gave no usable answer ({type(error).__name__})", "http") from error
         if response.is_success:
             try:
-                return response.json()
-            except ValueError:
+                return json.loads(body)
+            except (ValueError, RecursionError):
                 return None
         status = response.status_code
         # The reply is not quoted: it may repeat the request or a key.
         what = f"answered {status}"
         if status in _UNAUTHORIZED:
             what = f"refused the key ({status})"
+        elif response.is_redirect:
+            what = f"redirects elsewhere ({status}), which is not followed: give that address"
         elif status == 404:
             what = "does not know the span, the trace or the address (404)"
         raise self._error(
@@ -164,7 +178,8 @@ class ProductSink(ABC):
         with proxy_errors():
             return _Client(
                 base_url=self.endpoint,
-                headers=self._headers,
+                # As it is sent: a small compressed reply can be a large one.
+                headers={**(self._headers or {}), "accept-encoding": "identity"},
                 auth=self._auth,
                 timeout=_TIMEOUT,
                 verify=_certificates(),

@@ -1,5 +1,6 @@
 """Every way an API can fail becomes one of our errors, once, without anything private in it."""
 
+import asyncio
 import socket
 import traceback
 
@@ -14,6 +15,7 @@ from ragaliq.errors import (
     JudgeResponseError,
     JudgeTimeoutError,
 )
+from self_signed import self_signed
 
 CLAIM = "PRIVATE-CLAIM costs 5 euros."
 CONTEXT = ["PRIVATE-CONTEXT says nothing of the kind."]
@@ -145,6 +147,21 @@ async def test_texts_are_not_sent_on_to_another_host(api, server, status):
     assert type(error) is JudgeAPIError
     assert "redirects are not followed" in str(error)
     assert server.requests == []
+
+
+async def test_a_certificate_that_nobody_vouches_for_is_named_and_nothing_is_sent(api, tmp_path):
+    heard = []
+
+    async def hear(reader, writer):
+        heard.append(await reader.read())
+
+    server = await asyncio.start_server(hear, "127.0.0.1", 0, ssl=self_signed(tmp_path))
+    async with server:
+        url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        error = await failure(api.make(api_key="k", base_url=url, max_retries=0))
+    assert type(error) is JudgeAPIError
+    assert "certificate that is not trusted (self-signed certificate)" in str(error)
+    assert heard == []
 
 
 ADVICE = {
