@@ -97,7 +97,7 @@ METRICS = (
         names.METRIC_JOBS,
         "counter",
         "{job}",
-        "Outcomes of jobs; `retried` in addition to the final one.",
+        "Outcomes of workers' jobs; `retried` in addition to the final one.",
     ),
     Metric(
         names.METRIC_JOB_WAIT,
