@@ -104,6 +104,7 @@ class RunLog:
         remembered: Earlier turns of the conversation, of which those count that a model was shown.
         had_errors: Whether something failed that a retry, a fallback or a model made up for.
         has_fetched_texts: Whether texts of documents were fetched that the run only named.
+        rules: Rules for one product that were applied to its spans.
     """
 
     id: str = ""
@@ -121,6 +122,7 @@ class RunLog:
     remembered: Sequence[Turn] = ()
     had_errors: bool = False
     has_fetched_texts: bool = False
+    rules: Sequence[str] = ()
     _citations: list[Citation] | None = None
     _found: FoundContext | None = None
     _conversation: tuple[Reader, Sequence[Any]] | None = None
@@ -392,6 +394,7 @@ class RunLog:
             answer=self.answer.where,
             no_context=self.found.missing,
             has_fetched_texts=self.has_fetched_texts,
+            rules=tuple(self.rules),
         )
 
     def build(self) -> RAGTestCase:
@@ -439,6 +442,7 @@ class RunLog:
             "conversation": [write_message(message) for message in messages],
             "remembered": [turn.model_dump(mode="json") for turn in self.remembered],
             "has_fetched_texts": self.has_fetched_texts,
+            **({"rules": [*self.rules]} if self.rules else {}),
             "events": [write_event(event, steps) for event in list(self._events)],
         }
 
@@ -457,6 +461,7 @@ class RunLog:
         log.keeps_turns = data["keeps_turns"]
         log.is_conversation = data["is_conversation"]
         log.has_fetched_texts = data["has_fetched_texts"]
+        log.rules = data.get("rules", ())
         if data["passages"] is not None:
             log.passages = read_passages(data["passages"])
         log.remembered = [Turn.model_validate(each) for each in data["remembered"]]

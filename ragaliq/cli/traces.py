@@ -144,6 +144,8 @@ def _describe_run(run: TracedCase) -> Iterator[str]:
             known = "" if passage.id is None else f" ({passage.id})"
             yield f"    {_short(passage.text)}{known}"
         yield f"  answer, from {sources.answer}: {_short(log.response)}"
+        if sources.rules:
+            yield f"  rules for one product: {', '.join(sources.rules)}"
     yield "  spans"
     open_steps: list[int] = []
     inner = {step.span.span_id for step in run.steps[1:]}

@@ -154,6 +154,8 @@ class CaseSources(BaseModel):
             other models' words only).
         has_fetched_texts: Whether texts were fetched for chunks that a trace identifies by id only;
             telemetry and sinks never get them.
+        rules: Rules for one product that were applied to the spans of a trace, such as
+            `mastra.placeholders`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -163,6 +165,7 @@ class CaseSources(BaseModel):
     answer: str = ""
     no_context: str = ""
     has_fetched_texts: bool = False
+    rules: tuple[str, ...] = ()
 
 
 class RAGTestCase(BaseModel):

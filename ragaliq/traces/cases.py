@@ -42,7 +42,7 @@ from ragaliq.traces.conventions import (
     Step,
 )
 from ragaliq.traces.mapping import SpanRule
-from ragaliq.traces.messages import READER, decoded
+from ragaliq.traces.messages import READER, decoded, is_langgraphs
 from ragaliq.traces.span import TraceSpan
 from ragaliq.traces.tree import forest_of, walk
 
@@ -313,6 +313,8 @@ class TraceRun:
             given = (llama_index.asked_of_agent(step.span, step.inputs) for step in self._steps)
             asked = next((texts for texts in given if any(texts)), ())
             text = asked_in(Message("user", asked)).strip() if asked else ""
+            if text:
+                self._root.rules.append("llama_index.agent_input")
             return Found(text, "input.user_msg") if text else self._asked(final)
         found = (READER.question if self._reads_input else READER.named_question)(root.inputs)
         if found is not None and not self._reads_input and self._holds_documents(found.text):
@@ -426,6 +428,8 @@ class TraceRun:
         said = [each for texts in (replies, by_engines, by_tools) for each in reversed(texts)]
         said += arguments
         payload = llama_index.payload_of(root.span, root.outputs, said)
+        if payload is not root.outputs:
+            root.rules.append("llama_index.result")
         found = READER.answer(payload) or READER.answer_text(payload)
         if found is None and llama_index.is_streamed(root.span, root.outputs):
             found = self._final_answer(final)
@@ -489,6 +493,7 @@ class TraceRun:
             # Texts missing from the understood part of a prompt may be in the rest.
             log = _log_of(self._steps, partial)
         log.id, log.question, log.answer = _id(self._root.span), question, answer
+        log.rules = sorted({rule for step in self._steps for rule in _rules_of(step)})
         # Something failed that a retry, a fallback or a model made up for.
         log.had_errors = any(
             step.span.is_error and not _raised(step.span, _STOPPED + _CONTROL_FLOW)
@@ -700,6 +705,12 @@ def _began(
         log.given(step.index, by_key)
         for text in READER.context_texts(step.inputs):
             log.said(step.index, text, "context")
+
+
+def _rules_of(step: Step) -> list[str]:
+    """The rules for one product that were applied to a step."""
+    is_own = any(m.role == "system" and is_langgraphs(m.text) for m in step.messages)
+    return [*step.rules, "langgraph.messages"] if is_own else step.rules
 
 
 def _engine_answers(step: Step) -> list[str]:

@@ -104,6 +104,7 @@ class Step:
         provided: Documents that a model's provider found for its reply.
         is_first: Whether its framework marks it as the first of a run, wherever it is nested.
         variables: Variables of a model's prompt template.
+        rules: Rules for one product that were applied to it.
         is_partial: Whether a part of a model's prompt was not understood or not recorded: absent
             texts may have been in it.
         is_hidden: Whether its content was switched off.
@@ -128,6 +129,7 @@ class Step:
     provided: Sequence[Passage] = ()
     is_first: bool = False
     variables: Mapping[str, object] = field(default_factory=dict)
+    rules: list[str] = field(default_factory=list)
     is_partial: bool = False
     is_hidden: bool = False
     is_cut: bool = False
@@ -427,10 +429,14 @@ def _openinference(span: TraceSpan, convention: Convention) -> Step:
     step = _step(span, convention, _side(span, "input"), _side(span, "output"))
     step.is_hidden = REDACTED in (span.text("input.value"), span.text("output.value"))
     is_llama_index = span.scope == llama_index.SCOPE
+    if any(span.text(f"{side}.value") in _NOTHING_SAID for side in ("input", "output")):
+        step.rules.append("langchain4j.phrases")
     if is_llama_index and step.kind is Kind.LLM and not llama_index.is_call(span):
         step.kind = Kind.OTHER
+        step.rules.append("llama_index.methods")
     elif is_llama_index and step.kind is Kind.TOOL:
         step.outputs = llama_index.tool_message(step.outputs)
+        step.rules.append("llama_index.tool_output")
     elif step.kind is Kind.RETRIEVER:
         step.found = _openinference_documents(step, "retrieval.documents", step.outputs)
     elif step.kind is Kind.RERANKER:
@@ -438,7 +444,7 @@ def _openinference(span: TraceSpan, convention: Convention) -> Step:
         step.given = _openinference_documents(step, "reranker.input_documents", None)
     elif step.kind is Kind.LLM:
         asked, said = (
-            [_openinference_message(item) for item in _numbered(span, f"llm.{side}_messages")]
+            [_openinference_message(item, step) for item in _numbered(span, f"llm.{side}_messages")]
             for side in ("input", "output")
         )
         prompts = [item.get("prompt.text") for item in _numbered(span, "llm.prompts")]
@@ -504,13 +510,15 @@ def _openinference_documents(step: Step, prefix: str, outputs: Any) -> list[Pass
     return passages
 
 
-def _openinference_message(item: Mapping[str, object]) -> dict[str, object]:
+def _openinference_message(item: Mapping[str, object], step: Step) -> dict[str, object]:
     text = item.get("message.content", item.get("content"))
     if not text:
         blocks = [v for k, v in item.items() if k.endswith(".message_content.text")]
         # AutoGen's results of tools, each an object with its text.
-        results = (decoded(v) for k, v in item.items() if k.startswith("function."))
-        blocks += [result.get("content") for result in results if isinstance(result, Mapping)]
+        held = (decoded(v) for k, v in item.items() if k.startswith("function."))
+        results = [result.get("content") for result in held if isinstance(result, Mapping)]
+        blocks += results
+        step.rules += ["autogen.results"] if results else []
         text = "".join(block for block in blocks if isinstance(block, str))
     calls = [v for name, v in item.items() if name.endswith("tool_call.function.arguments")]
     return {
@@ -651,8 +659,10 @@ def _traceloop(span: TraceSpan, convention: Convention) -> Step:
         step.is_first = span.text(TRACELOOP_KIND) == "workflow"
     if isinstance(extra, Mapping) and extra.get("run_type") == "prompt":
         step.kind = Kind.PROMPT
+        step.rules.append("traceloop.langchain_prompt")
     elif span.scope == "opentelemetry.instrumentation.llamaindex" and "Retriever." in span.name:
         step.kind = Kind.RETRIEVER  # which it writes as a task
+        step.rules.append("traceloop.llama_index_retriever")
     step.inputs = _unrecorded(step.inputs, "inputs")
     step.outputs = _unrecorded(step.outputs, "outputs")
     if step.kind is Kind.RETRIEVER:
@@ -756,6 +766,7 @@ def _langfuse(span: TraceSpan, convention: Convention) -> Step:
     if step.inputs is None and step.outputs is None and span.parent_id is None:
         step.inputs = _Content(span.attributes.get("langfuse.trace.input")).value
         step.outputs = _Content(span.attributes.get("langfuse.trace.output")).value
+        step.rules.append("langfuse.trace")
     return step
 
 
@@ -783,7 +794,9 @@ def _mastra(span: TraceSpan, convention: Convention) -> Step:
     """Mastra, whose prompts lack the calls of tools and what they returned."""
     step = _plain(span, convention)
     whole = [m for m in step.messages if not _PLACEHOLDER.fullmatch(m.text)]
-    step.is_partial = step.is_partial or len(whole) < len(step.messages)
+    if len(whole) < len(step.messages):
+        step.is_partial = True
+        step.rules.append("mastra.placeholders")
     step.messages = whole
     calls = step.outputs.get("toolCalls") if isinstance(step.outputs, Mapping) else None
     step.also = step.also or tuple(arguments_of(calls))

@@ -73,7 +73,7 @@ class SpanReader(Reader):
         if role == "tool" or (results and not any(text.strip() for text in said)):
             role, texts = "tool", _result_texts(results or said)
             is_failed = fields.get("status") == "error"
-            if is_failed or any(map(_FRAMEWORK_SAYS.match, texts)):
+            if is_failed or any(map(is_langgraphs, texts)):
                 role = "system"
         extra = fields.get("additional_kwargs")
         if role == "user" and isinstance(extra, Mapping) and extra.get("ragaliq") == "feedback":
@@ -172,6 +172,11 @@ def _role(named: object) -> str | None:
     if not isinstance(named, str):
         return None
     return _ROLES.get(named.lower().removesuffix("chunk").removesuffix("message"))
+
+
+def is_langgraphs(text: str) -> bool:
+    """Return true for a text that LangGraph itself wrote as a tool's result."""
+    return _FRAMEWORK_SAYS.match(text) is not None
 
 
 def completion_prompt(inputs: Any) -> str:

@@ -474,3 +474,8 @@ def test_java_s_frameworks_whose_prompts_are_one_text(way):
 def test_a_search_of_a_vector_store_alone_is_not_a_run():
     hit = event("db.query.result", **{"db.query.result.document": TEXTS[0]})
     assert reason([span(attributes={"db.system": "chroma"}, events=(hit,))]) == "not_rag"
+
+
+def test_rules_for_one_product_are_named_in_the_sources_of_a_case():
+    assert only(autogen()).log.sources.rules == ("autogen.results",)
+    assert only(strands()).log.sources.rules == ()
