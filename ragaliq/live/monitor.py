@@ -815,11 +815,11 @@ class Monitor:
             if _is_judge_call(run):
                 run.end("incomplete_run", "judge_call")
                 return
-            info, case = run.info(), await self._case_of(run)
+            info, lag = run.info(), max(0.0, time.time() - run.ended_at)
+            case = await self._case_of(run, info)
             if self._elsewhere is not None:
                 await self._publish(self._elsewhere, run, case, info)
             elif self._scorer is not None:
-                lag = max(0.0, time.time() - run.ended_at)
                 try:
                     with nullcontext() if self._process else JUDGE_CALLS.asking(case):
                         evaluation = await self._scorer.score(case, info, lag=lag)
@@ -843,7 +843,7 @@ class Monitor:
             if reports and self._reporter is not None:
                 await self._reporter.report(evaluation, run.counters)
 
-    async def _case_of(self, run: RunHandle) -> RAGTestCase:
+    async def _case_of(self, run: RunHandle, info: RunInfo) -> RAGTestCase:
         """Case of the run, with the earlier turns of its conversation."""
         case, name = run.case, run.session_id
         conversations = self.queue.conversations if self._keeps_turns else None
@@ -853,8 +853,13 @@ class Monitor:
             if run.session_id is not None and conversations is not None:
                 case.remembered = conversations.turns(f"{run.pipeline}\n{name}")
             built = None
-            if self._process is not None and not case.is_found:
-                built = await self._process.build(case.to_plain())
+            if self._process is not None and self._scorer is not None and not case.is_found:
+                # Earlier turns are added to the case before it is evaluated.
+                changes = bool(name) and conversations is not None
+                evaluators = () if changes else self._scorer.measured_at_once(info)
+                built = await self._process.build(
+                    case.to_plain(), evaluators, deadline=self._scorer.deadline
+                )
             case = case.build() if built is None else built
         if not name or conversations is None:
             return case

@@ -55,9 +55,8 @@ Message = dict[str, Any]
 """What crosses between the two processes: plain data, written as JSON."""
 
 LOWEST_PRIORITY = 19
-MOST_BUILT = 256
+_MOST_BUILT = 256
 """Built cases that a process keeps until they are evaluated."""
-FORGOTTEN = "a case that was forgotten"
 _BUILD_WITHIN = 60.0  # seconds without a sign of life
 _GRACE = 5.0  # seconds beyond a case's deadline
 _NO_DEADLINE = 600.0  # seconds without a sign of life, where a case has no deadline
@@ -162,8 +161,10 @@ class InProcess:
         self._starts = 0
         self._failures = 0  # deaths and failed starts since the last answer
         self._log_once = LogOnce(logger)
-        # For each case that was built in a process: that process, and the case's number there.
-        self._built: OrderedDict[int, tuple[RAGTestCase, Child, int]] = OrderedDict()
+        # By id, each case that was built and evaluated there: its evaluators, deadline and reply.
+        self._evaluated: OrderedDict[
+            int, tuple[RAGTestCase, Sequence[Evaluator], float | None, Message]
+        ] = OrderedDict()
         self.gave_up = False
 
     @staticmethod
@@ -176,11 +177,18 @@ class InProcess:
         """Number of restarts of the process."""
         return max(0, self._starts - 1)
 
-    async def build(self, run: Message) -> RAGTestCase | None:
-        """Build the case of a run in the process, since finding its context is CPU-bound too.
+    async def build(
+        self, run: Message, evaluators: Sequence[Evaluator], *, deadline: float | None
+    ) -> RAGTestCase | None:
+        """Build the case of a run in the process, and evaluate it there for a later `evaluate`.
+
+        Finding its context is CPU-bound too. With one message for both, the application is woken
+        once and not twice.
 
         Args:
             run: The run as plain data, from `RunLog.to_plain`.
+            evaluators: What will be measured; none if the case will change before that.
+            deadline: Seconds for each of them.
 
         Returns:
             The case; None if no process can be started, or it ended meanwhile.
@@ -190,19 +198,19 @@ class InProcess:
         """
         if (child := await self._running_child()) is None:
             return None
+        job = {"run": run, "deadline": deadline} | child.asking(evaluators)
         try:
-            reply = await child.ask({"run": run}, silent_for=_BUILD_WITHIN)
+            reply = await child.ask(job, silent_for=max(_BUILD_WITHIN, _silence(deadline)))
         except ChildLostError as lost:
             if lost.hung:
                 raise JudgeProcessError("the process that judges did not build a case") from None
             return None
-        self._failures = 0
-        if "failed" in reply:
-            raise RagaliqError(f"the process that judges met {reply['failed']}")
+        self._require_answer(reply)
         case = RAGTestCase.model_validate(reply["built"])
-        self._built[id(case)] = case, child, reply["id"]
-        if len(self._built) > MOST_BUILT:
-            self._built.popitem(last=False)
+        if evaluators:
+            self._evaluated[id(case)] = case, evaluators, deadline, reply
+            if len(self._evaluated) > _MOST_BUILT:
+                self._evaluated.popitem(last=False)
         return case
 
     async def evaluate(
@@ -216,14 +224,14 @@ class InProcess:
         Raises:
             RagaliqError: The evaluation itself raised; the message names the error's class.
         """
-        _, builder, number = self._built.pop(id(case), (case, None, 0))
-        silent_for = _NO_DEADLINE if deadline is None else deadline + _GRACE
+        _, known, within, reply = self._evaluated.pop(id(case), (case, (), None, {}))
+        if reply and (list(known), within) == (list(evaluators), deadline):
+            return _results(evaluators, reply)
         attempt = 1
         while (child := await self._running_child()) is not None:
             try:
-                given = {"built": number} if child is builder else {"case": case_data(case)}
-                job = given | {"deadline": deadline} | child.asking(evaluators)
-                reply = await child.ask(job, silent_for=silent_for)
+                job = {"case": case_data(case), "deadline": deadline} | child.asking(evaluators)
+                reply = await child.ask(job, silent_for=_silence(deadline))
             except ChildLostError as lost:
                 # The case did not kill a process that never got it.
                 if not lost.was_asked and attempt < _STARTS_TRIED:
@@ -234,19 +242,17 @@ class InProcess:
                 )
                 if lost.hung:
                     error = JudgeTimeoutError(
-                        f"the process that judges gave no sign of life in {silent_for:g} s"
+                        f"the process that judges gave no sign of life in {_silence(deadline):g} s"
                     )
                 return {each.name: each.failure_result(error, self._judge) for each in evaluators}
-            self._failures = 0
-            if reply.get("failed") == FORGOTTEN and builder is not None:
-                builder = None
-                continue
-            if "failed" in reply:
-                raise RagaliqError(f"the process that judges met {reply['failed']}")
-            claims = iter(reply["claims"])
-            rows = [_result(row, claims) for row in reply["results"]]
-            return {e.name: row for e, row in zip(evaluators, rows, strict=True)}
+            self._require_answer(reply)
+            return _results(evaluators, reply)
         return None
+
+    def _require_answer(self, reply: Message) -> None:
+        self._failures = 0
+        if "failed" in reply:
+            raise RagaliqError(f"the process that judges met {reply['failed']}")
 
     async def aclose(self) -> None:
         """End the process, if there is one."""
@@ -302,6 +308,17 @@ class InProcess:
             else:
                 self._starts += 1
                 return
+
+
+def _silence(deadline: float | None) -> float:
+    """Longest silence of a process, in seconds, while it has a case."""
+    return _NO_DEADLINE if deadline is None else deadline + _GRACE
+
+
+def _results(evaluators: Sequence[Evaluator], reply: Message) -> dict[str, EvaluationResult]:
+    claims = iter(reply["claims"])
+    rows = [_result(row, claims) for row in reply["results"]]
+    return {e.name: row for e, row in zip(evaluators, rows, strict=True)}
 
 
 def _result(row: Message, sent: Iterator[Message]) -> EvaluationResult:

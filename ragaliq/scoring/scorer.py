@@ -155,6 +155,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         metrics: The metrics.
         emitter: Emits telemetry.
         sinks: Store results.
+        deadline: Seconds for each metric of a case; None for no limit.
         protection: The limits with their state in this process; None without limits.
 
     Raises:
@@ -208,7 +209,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
                 limits=sink_limits,
                 on_error=sink_failed(self.emitter.metrics),
             )
-        self._deadline, self._redact = deadline, redact_for_judge
+        self.deadline, self._redact = deadline, redact_for_judge
         self._attempts, self._backoff = attempts, backoff
         self._waits_for_judge, self._waits_for_sinks = waits_for_judge, waits_for_sinks
         self._keeps_judge = keeps_judge
@@ -328,7 +329,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
                     results: dict[str, EvaluationResult] | None = None
                     if self._processes:
                         process = next(self._turn)
-                        results = await process.evaluate(case, evaluators, deadline=self._deadline)
+                        results = await process.evaluate(case, evaluators, deadline=self.deadline)
                     if results is None:
                         if not self._is_read:
                             # Refused at the end of the interpreter, when a blocked loop does not
@@ -337,7 +338,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
                                 await asyncio.to_thread(self.judge.fingerprint)
                             self._is_read = True
                         results = await evaluate_case(
-                            case, evaluators, self.judge, deadline=self._deadline
+                            case, evaluators, self.judge, deadline=self.deadline
                         )
                 unanswered = [result.status.is_unanswered for result in results.values()]
                 if forgives and any(unanswered) and FREEZES.count > freezes:
@@ -367,6 +368,10 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         except Exception as error:  # noqa: BLE001 - a judge of the user's may mean something else
             logger.debug("a judge's agreement could not be read: %s", type(error).__name__)
             self._agreement = None
+
+    def measured_at_once(self, run: RunInfo) -> Sequence[Evaluator]:
+        """Evaluators for the process that builds a run's case; none if the case is redacted."""
+        return () if self._redact is not None else self.chosen(run.metric_probabilities)
 
     def chosen(self, metrics: Collection[str]) -> Sequence[Evaluator]:
         """Select the metrics with these names; all of them if there are none."""

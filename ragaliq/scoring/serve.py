@@ -12,7 +12,6 @@ import signal
 import socket
 import sys
 import threading
-from collections import OrderedDict
 from contextlib import suppress
 from itertools import chain
 
@@ -24,9 +23,7 @@ from ragaliq.evaluators.evaluator import Evaluator
 from ragaliq.evaluators.registry import resolve_evaluators
 from ragaliq.judges.base import LLMJudge
 from ragaliq.scoring.execution import (
-    FORGOTTEN,
     LOWEST_PRIORITY,
-    MOST_BUILT,
     Channel,
     Message,
     read_evaluator,
@@ -62,7 +59,6 @@ async def _serve(channel: Channel) -> None:
     os.nice(plan["niceness"])
     judge = read_judge(plan)
     evaluators: dict[str, Evaluator] = {}
-    built: OrderedDict[int, RAGTestCase] = OrderedDict()
     # Warm up lazy imports.
     await evaluate_case(_FIRST_CASE, resolve_evaluators(None, judge=judge), judge)
     if plan["niceness"] == LOWEST_PRIORITY and hasattr(os, "SCHED_IDLE"):  # Linux
@@ -92,44 +88,24 @@ async def _serve(channel: Channel) -> None:
     while (job := await channel.receive()) is not None:
         for number, written in job.get("described", {}).items():
             evaluators[number] = read_evaluator(written)
-        work = _build(job, built) if "run" in job else _answer(job, evaluators, judge, built)
-        answer = asyncio.create_task(work)
+        answer = asyncio.create_task(_answer(job, evaluators, judge))
         answering.add(answer)
         answer.add_done_callback(answered)
 
 
-async def _build(job: Message, built: OrderedDict[int, RAGTestCase]) -> list[Message]:
-    """Build the case of a run and keep it here until it is evaluated."""
+async def _answer(job: Message, evaluators: dict[str, Evaluator], judge: LLMJudge) -> list[Message]:
+    """Evaluate a case, which is built first if the job has a run."""
+    built: Message = {}
     try:
-        case = RunLog.from_plain(job["run"]).build()
-    except Exception as error:  # noqa: BLE001 - as below
-        return [{"id": job["id"], "failed": type(error).__name__}]
-    built[job["id"]] = case
-    if len(built) > MOST_BUILT:
-        built.popitem(last=False)
-    return [{"id": job["id"], "built": case.model_dump(exclude_defaults=True)}]
-
-
-async def _answer(
-    job: Message,
-    evaluators: dict[str, Evaluator],
-    judge: LLMJudge,
-    built: OrderedDict[int, RAGTestCase],
-) -> list[Message]:
-    try:
-        if "built" in job:
-            case = built.pop(job["built"], None)
+        if "run" in job:
+            case = RunLog.from_plain(job["run"]).build()
+            built = {"built": case.model_dump(exclude_defaults=True)}
         else:
             case = RAGTestCase.model_validate(job["case"])
-        if case is None:  # its monitor had others judged first
-            return [{"id": job["id"], "failed": FORGOTTEN}]
-        results = await evaluate_case(
-            case,
-            [evaluators[number] for number in job["evaluators"]],
-            judge,
-            deadline=job["deadline"],
-        )
-        return _in_parts(job["id"], [result.model_dump() for result in results.values()])
+        chosen = [evaluators[number] for number in job["evaluators"]]
+        results = await evaluate_case(case, chosen, judge, deadline=job["deadline"])
+        *claims, last = _in_parts(job["id"], [each.model_dump() for each in results.values()])
+        return [*claims, last | built]
     except Exception as error:  # noqa: BLE001 - one case must not end the others
         # The message may quote the application's text: return only the type.
         return [{"id": job["id"], "failed": type(error).__name__}]

@@ -334,6 +334,8 @@ class Emission:
                 f"{names.SPAN_EVALUATION} {identifier(run.pipeline)}".strip(),
                 context=self._target if emitter.options.relation == "child" else Context(),
                 attributes=root_attributes(run, lag),
+                # A process may have begun before the span.
+                start_time=int((run.ended_at + lag) * 1e9) if lag and run.ended_at else None,
                 # A child has its link too: OpenInference requires exactly one.
                 links=[Link(target)] if run.target else [],
             )

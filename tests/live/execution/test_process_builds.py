@@ -66,25 +66,27 @@ def test_the_application_searches_no_prompt_and_sends_no_case_twice(building, mo
     assert {each.results["faithfulness"].score for each in reported} == {0.5}
 
 
-@pytest.mark.parametrize("forgetful", ["parent", "child"])
-def test_a_case_that_is_no_longer_there_is_sent(building, monkeypatch, forgetful):
+def test_a_case_whose_results_are_no_longer_held_is_sent(building, monkeypatch):
     monitor, reported = building
-    process = monitor._scorer._processes[0]
-    if forgetful == "parent":
-        monkeypatch.setattr("ragaliq.scoring.execution.MOST_BUILT", 0)
-    else:
-        build = process.build
-
-        async def misnamed(run):
-            case = await build(run)
-            _, child, _ = process._built[id(case)]
-            process._built[id(case)] = case, child, 10**9
-            return case
-
-        monkeypatch.setattr(process, "build", misnamed)
+    monkeypatch.setattr("ragaliq.scoring.execution._MOST_BUILT", 0)
     monitor.submit(asked_run("again"))
     assert monitor.flush(60.0)
     assert [each.results["faithfulness"].score for each in reported] == [0.5, 0.5]
+
+
+def test_a_case_that_is_redacted_is_judged_only_after_that(monitor_of):
+    reported = []
+    monitor = monitor_of(
+        judge="local",
+        executor="process",
+        metrics=["faithfulness"],
+        on_result=reported.append,
+        redact_for_judge=lambda text, kind: text.replace("Parcels", "Refunds"),
+    )
+    monitor.submit(asked_run("first"))
+    assert monitor.flush(60.0)
+    claims = [claim.claim for claim in reported[0].results["faithfulness"].claims]
+    assert claims == ["Refunds take five days.", "Refunds travel by zeppelin."]
 
 
 def test_a_process_that_dies_while_it_builds_costs_no_run(building, child_of, has_ended):
