@@ -39,6 +39,8 @@ def printable(text: str, *, limit: int | None = None) -> str:
     """
     if limit is not None and len(text) > limit:
         text = text[: limit - 1] + "…"
+    if text.isprintable():
+        return text
     for blank in "\n\r\t":
         text = text.replace(blank, " ")
     # Cc and Cf hold escape sequences and the marks that reverse text direction, Cs lone surrogates.

@@ -111,11 +111,18 @@ class WorstAnswers:
             name, place = evaluated.observation, evaluated.row or place
         else:
             name = observation_of(evaluated.case.id, evaluated.run.run_id)
-        bad = BadAnswer(name, case.query if case else "", [why(result) for result in failed])
-        entry = how_bad, -place, bad  # of equals, the first ones stay
-        self._worst[name] = max(entry, self._worst.get(name, entry), key=_rank)
-        if len(self._worst) > _MOST:
-            del self._worst[min(self._worst, key=lambda name: _rank(self._worst[name]))]
+        rank = how_bad, -place  # of equals, the first ones stay
+        is_known = name in self._worst
+        if is_known or len(self._worst) == _MOST:
+            # Most answers end here: putting reasons into words takes longer than the rest.
+            least = (
+                name if is_known else min(self._worst, key=lambda each: _rank(self._worst[each]))
+            )
+            if rank <= _rank(self._worst[least]):
+                return
+            del self._worst[least]
+        reasons = [why(result) for result in failed]
+        self._worst[name] = *rank, BadAnswer(name, case.query if case else "", reasons)
 
     def __iter__(self) -> Iterator[BadAnswer]:
         for _, _, bad in sorted(self._worst.values(), key=_rank, reverse=True):

@@ -10,7 +10,8 @@ checked, and titles, lead-ins of lists, and code.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from ragaliq.judges.language.refusals import is_disclaimer, is_lead_in, sentence_kind
@@ -48,8 +49,8 @@ class AnswerParts(NamedTuple):
         skipped: The rest of its words, in order.
     """
 
-    claims: list[Span]
-    skipped: list[SkippedPart]
+    claims: Sequence[Span]
+    skipped: Sequence[SkippedPart]
 
 
 # The prose of an answer that may be Markdown.
@@ -300,6 +301,7 @@ _LEADS_IN = re.compile(r"[:：]\W*$")
 _WRAPPED = re.compile(r"(\*\*|__|\*|_|\"|“)(?P<inside>[^*_\"“”]+)(?:\1|”)", re.DOTALL)
 
 
+@lru_cache(maxsize=32)  # the claim check reads an answer, and the embedded judge reads it again
 def read_answer(answer: str) -> AnswerParts:
     """Find the claims of an answer, and what is skipped."""
     claims: list[Span] = []
@@ -345,7 +347,7 @@ def without(answer: str, skipped: Iterable[SkippedPart]) -> str:
     return "".join([*pieces, answer[at:]]).strip() if pieces else answer
 
 
-def find_claims(answer: str) -> list[Span]:
+def find_claims(answer: str) -> Sequence[Span]:
     """Non-empty ranges of an answer's claims, in order."""
     return read_answer(answer).claims
 
