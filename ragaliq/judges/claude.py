@@ -158,7 +158,7 @@ class ClaudeJudge(PromptedJudge):
                 )
         except anthropic.AnthropicError as error:
             failure = request_failed(error, self.model, client.timeout)
-        except ValueError:
+        except (ValueError, RecursionError):
             failure = JudgeResponseError("the Claude API's reply is not JSON; check base_url=")
         else:
             if is_complete(message):

@@ -217,7 +217,7 @@ class OpenAICompatibleJudge(PromptedJudge):
                 advice=_ADVICE,
             )
             return None, said, failure
-        except ValueError:
+        except (ValueError, RecursionError):
             body = None
         if (said := error_in(body)) is not None:
             refused = refused_request(said, service=_SERVICE, model=self.model, advice=_ADVICE)

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from ragaliq.core.results import JudgeUsage
@@ -272,13 +274,32 @@ def _complaint(error: Mapping[str, Any]) -> str:
     return "; ".join(f"{part.get('loc')} {_word(part.get('msg'))}" for part in parts)
 
 
+# Bytes of a reply; packed ones grow a thousandfold.
+_MOST_BYTES, _MOST_PACKED = 16 * 2**20, 2**18
+
+
+async def _beginning(
+    response: Any, whole: AsyncGenerator[bytes], most: int
+) -> AsyncIterator[bytes]:
+    """Cut off a reply that is too long; what is left cannot be read as a reply."""
+    async with aclosing(whole):
+        async for part in whole:
+            most -= len(part)
+            if most < 0:
+                await response.aclose()
+                return
+            yield part
+
+
 async def name_errors(response: Any) -> None:
-    """Normalise a server's error before its SDK decides on a retry.
+    """Bound a server's reply, and normalise its error before its SDK decides on a retry.
 
     A hook of the HTTP client. An error in a reply with status 200, as OpenRouter sends, becomes an
     error with the status that it names. A request that is too long, or lacks credit, is not
     retried.
     """
+    most = _MOST_PACKED if "content-encoding" in response.headers else _MOST_BYTES
+    response.aiter_raw = partial(_beginning, response, response.aiter_raw(), most)
     status, content = response.status_code, b""
     if status in (_OK, 429) or status >= 500:
         content = await response.aread()

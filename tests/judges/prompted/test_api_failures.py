@@ -1,6 +1,8 @@
 """Every way an API can fail becomes one of our errors, once, without anything private in it."""
 
 import asyncio
+import gzip
+import resource
 import socket
 import traceback
 
@@ -103,6 +105,26 @@ async def test_whatever_answers_in_the_apis_place_is_an_error_of_ours(server, ju
 
     assert type(error) is kind
     assert "PRIVATE" not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("body", "headers"),
+    [
+        (b"[" * 40 * 2**20, {}),
+        (gzip.compress(b"[" * 400 * 2**20, 1), {"content-encoding": "gzip"}),
+    ],
+    ids=["plain", "packed"],
+)
+async def test_of_a_reply_that_is_too_long_only_the_beginning_is_read(
+    server, judge_at, body, headers
+):
+    server.always(Reply(body=body, headers=headers | {"content-type": "application/json"}))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    error = await failure(judge_at(server, max_retries=0))
+
+    assert isinstance(error, JudgeError)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300 * 1024
 
 
 async def test_a_slow_reply_is_a_timeout(server, judge_at):
