@@ -20,7 +20,13 @@ from ragaliq.capture.conversation import Conversations
 from ragaliq.capture.explained import Explanation, Explanations
 from ragaliq.capture.extract import Extract, Keys, Overrides, name_part
 from ragaliq.capture.framing import FramedRun, RunFrame, frame_calls
-from ragaliq.capture.plain_code import Search, note_search, question_shown, searches_shown
+from ragaliq.capture.plain_code import (
+    LONE_CALL,
+    Search,
+    note_search,
+    question_shown,
+    searches_shown,
+)
 from ragaliq.capture.provided import passages_inside, provided_passages
 from ragaliq.capture.recorded import RecordedRun
 from ragaliq.capture.registry import RunRegistry
@@ -47,6 +53,7 @@ from ragaliq.core.log_once import LogOnce
 __all__ = [
     "ANSWER_KEYS",
     "CONTEXT_KEYS",
+    "LONE_CALL",
     "QUESTION_KEYS",
     "Chosen",
     "Conversations",

@@ -6,13 +6,20 @@ They belong together if they share a task or thread and the documents occur in t
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Hashable, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from sys import getsizeof
 
 from ragaliq.capture.texts import ASKS, Found, Message
 from ragaliq.core.passages import Passage
 
+LONE_CALL = (
+    "a model is called by plain code and is shown nothing that a retriever found in the same task "
+    "or thread, or no model is shown what a retriever found: both are counted not_rag. To have "
+    "them scored, decorate the function around search and call with handler.trace"
+)
 _MOST_SEARCHES = 8
 _LABELLED = re.compile(
     r"\s*(?:(?:user |customer )?(?:question|query|frage|pregunta|domanda)|user|human)\s*[:：]",
@@ -22,13 +29,37 @@ _LABELLED = re.compile(
 
 @dataclass(eq=False)
 class Search:
-    """A search of plain code: its query, and its documents once it has ended.
+    """A search of plain code, from its beginning on; a registry keeps it until a model is shown it.
 
     It is noted when it begins: in asynchronous code its end is reported in another context.
+
+    Attributes:
+        query: The text it looks for.
+        key: The id of its step.
+        unused: Called if no model is shown what it found.
+        passages: The passages it found, once it has ended.
     """
 
     query: str
+    key: Hashable = None
+    unused: Callable[[], None] = lambda: None
     passages: Sequence[Passage] = ()
+    started: float = field(default_factory=time.monotonic)
+    closed: bool = False
+
+    @property
+    def steps(self) -> tuple[Hashable]:
+        """Its only step."""
+        return (self.key,)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the texts it found, about."""
+        return sum(getsizeof(passage.text) for passage in self.passages)
+
+    def discard(self, reason: str) -> None:  # noqa: ARG002 - as a registry says it
+        """No model was shown what it found."""
+        self.unused()
 
 
 _SEARCHES: ContextVar[tuple[Search, ...]] = ContextVar("ragaliq_searches", default=())

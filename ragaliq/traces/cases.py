@@ -360,7 +360,7 @@ class TraceRun:
         if asked and not self._holds_documents(asked) and not self._holds_replies(asked):
             return Found(asked.strip(), "prompt.user")
         passages = [Passage(text) for text in self._found]
-        return question_shown(messages, [Search("", passages)])
+        return question_shown(messages, [Search("", passages=passages)])
 
     def _holds_documents(self, text: str) -> bool:
         return any(found in text for found in self._found)

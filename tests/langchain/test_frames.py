@@ -6,6 +6,7 @@ import logging
 import pytest
 from rag_parts import ANSWER, QUESTION, REFUNDS, FixedRetriever, joined, model
 
+from langchain_ragaliq import attach, detach
 from ragaliq import ConfigurationError
 
 INVENTED = "They come in cash."
@@ -47,6 +48,15 @@ def test_a_lone_call_of_a_model_is_counted_and_the_remedy_said_once(watch, caplo
             model("Hello.").invoke("Say hello.", watch.config)
     assert counted(watch) == {"not_rag": 3}
     assert sum("handler.trace" in line for line in caplog.messages) <= 1
+
+
+def test_a_search_that_no_model_is_shown_is_counted_once_nobody_can_be_any_more(watch):
+    attach(watch.handler)
+    FixedRetriever(texts=["The shop is closed on Monday."]).invoke(QUESTION)
+    assert counted(watch) == {}
+    search_and_ask({})
+    detach()
+    assert counted(watch) == {"evaluated": 1, "not_rag": 1}
 
 
 def test_a_framed_block_is_one_run_whatever_happens_inside(watch):

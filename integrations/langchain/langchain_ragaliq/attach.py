@@ -9,7 +9,6 @@ from typing import Any
 
 from langchain_ragaliq.handler import RagaliqCallbackHandler
 from ragaliq import ConfigurationError, Monitor
-from ragaliq.capture import RunRegistry
 
 logger = logging.getLogger("ragaliq.langchain")
 
@@ -25,12 +24,15 @@ class _AttachedHandler(RagaliqCallbackHandler):
         self.switch(None)
 
     def switch(self, handler: RagaliqCallbackHandler | None) -> None:
-        before: RunRegistry[Any] | None = vars(self).get("_registry")
+        before = vars(self)
+        is_other = "_registry" in before and (handler is None or before is not vars(handler))
+        if is_other:
+            before["_searches"].give_up("detached")  # while this is the handler that counts them
         self.__dict__ = dict(_OFF) if handler is None else vars(handler)
-        if before is not None and before is not vars(self).get("_registry"):
+        if is_other:
             if handler is not None:
                 logger.warning("attach: this handler replaces the one that was attached before")
-            before.give_up("detached")
+            before["_registry"].give_up("detached")
 
 
 # Off, it must not count as inline: other handlers can miss events because of one that is.

@@ -28,6 +28,7 @@ from langchain_ragaliq.reading import READER
 from langchain_ragaliq.run import LangChainRun, is_interrupt, is_stopped
 from ragaliq import ConfigurationError, GuardRejected, Monitor, RunHandle, is_suppressed
 from ragaliq.capture import (
+    LONE_CALL,
     Chosen,
     Explanation,
     Explanations,
@@ -229,8 +230,10 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         self._owners = _OWNERS.setdefault(self.monitor, OrderedDict())
         self._owner = id(self)
         self._explained = Explanations(logger)
-        # The searches in progress that nothing is around.
-        self._searches: OrderedDict[int, Search] = OrderedDict()
+        # Searches that nothing is around, until a model is shown what they found.
+        self._searches: RunRegistry[Search] = RunRegistry(
+            max_runs=_MOST_SEARCHES, max_age=max_age, sweep_later=self.monitor.sweep_later
+        )
         self._registry: RunRegistry[LangChainRun] = RunRegistry(
             max_runs=max_runs, max_age=max_age, sweep_later=self.monitor.sweep_later
         )
@@ -403,7 +406,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         It may still have a parent: inside a traced function, or with callbacks on a sub-chain, the
         parent is unknown to this handler.
         """
-        run, registry, owners = run_id.int, self._registry, self._owners
+        run, registry = run_id.int, self._registry
         if run in registry.runs:
             return  # the same handler was given in two places
         if name is not None:
@@ -416,17 +419,31 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         if parent is not None and registry.is_ignored(parent):
             registry.ignore(run)
             return
-        handle = None
-        # Each is one step of the interpreter's: threads need no lock.
-        if owners.setdefault(run, self._owner) == self._owner:
-            handle = self._begin(run_id, self._pipeline or name or "")
-            if len(owners) > _OWNED_RUNS:
-                owners.popitem(last=False)
+        handle = self._begin_owned(run_id, self._pipeline or name or "")
         # Followed before anything is looked at: should that fail, the run still ends.
         root = LangChainRun(run_id, handle, self._overrides)
         registry.open(root)
         if handle is not None:
             root.opened(inputs, metadata or {}, tags or ())
+
+    def _begin_owned(self, run_id: UUID, pipeline: str) -> RunHandle | RecordedRun | None:
+        """Announce a run unless another handler of the same monitor has."""
+        owners = self._owners
+        # Each is one step of the interpreter's: threads need no lock.
+        if owners.setdefault(run_id.int, self._owner) != self._owner:
+            return None
+        handle = self._begin(run_id, pipeline)
+        if len(owners) > _OWNED_RUNS:
+            owners.popitem(last=False)
+        return handle
+
+    def _lone_call(self, run_id: UUID) -> None:
+        """Count a search or a model's call that belong to no run."""
+        handle = self._begin_owned(run_id, self._pipeline)
+        if handle is not None:
+            self._owners.pop(run_id.int, None)
+            handle.discard("not_rag")
+            _LOG_ONCE.message("lone call", LONE_CALL)
 
     def _is_lone(self, run_id: UUID, parent_id: UUID | None, described: dict[str, Any]) -> bool:
         """True if a call has no enclosing run and may be captured."""
@@ -441,22 +458,15 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         if is_suppressed() or run_id.int in self._registry.runs:
             return
         searches = searches_shown(messages)
-        handle = None
-        if self._owners.setdefault(run_id.int, self._owner) == self._owner:
-            handle = self._begin(run_id, self._pipeline)
+        for search in searches:
+            self._searches.close(search)
+        if not searches:
+            self._registry.ignore(run_id.int)
+            self._lone_call(run_id)
+            return
+        handle = self._begin_owned(run_id, self._pipeline)
         if handle is None:
             self._registry.ignore(run_id.int)
-            return
-        if not searches:
-            self._owners.pop(run_id.int, None)
-            self._registry.ignore(run_id.int)
-            handle.discard("not_rag")
-            _LOG_ONCE.message(
-                "lone call",
-                "a model is called outside a chain, and is shown nothing that a retriever found in "
-                "the same task or thread: such calls are counted not_rag. To have them scored, "
-                "decorate the function around search and call with handler.trace",
-            )
             return
         root = LangChainRun(run_id, handle, self._overrides)
         self._registry.open(root)
@@ -638,11 +648,10 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
             if root is None:
                 # A chain inside it writes queries, not answers.
                 self._registry.ignore(run_id.int)
-                if parent_run_id is None:
-                    self._searches[run_id.int] = search = Search(query)
+                if self._is_lone(run_id, parent_run_id, kwargs) and not is_suppressed():
+                    unused = functools.partial(self._lone_call, run_id)
+                    self._searches.open(search := Search(query, run_id.int, unused))
                     note_search(search)
-                    if len(self._searches) > _MOST_SEARCHES:
-                        self._searches.popitem(last=False)
             elif root.handle is not None:
                 root.retrievers.add(run_id.int)  # models below it write queries, not answers
                 root.log.retrieving(run_id.int, query)
@@ -657,7 +666,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
             root = self._registry.runs.get(run_id.int)
             if root is not None and root.handle is not None:
                 root.retrieved(run_id.int, documents)
-            elif root is None and (search := self._searches.pop(run_id.int, None)) is not None:
+            elif root is None and (search := self._searches.runs.get(run_id.int)) is not None:
                 search.passages = READER.document_list(documents) or ()
         except Exception as error:  # noqa: BLE001 - as above
             self._log_failure(error)

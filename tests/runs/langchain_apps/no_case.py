@@ -35,7 +35,7 @@ def lone_model(config):
     chat("There once was a printer in Ghent.").invoke("Write a limerick about printers.")
 
 
-@app("a lone search", status="no run", attached=True)
+@app("a lone search", status="not_rag", attached=True)
 def lone_search(config):
     finding(HEAT).invoke("boiler temperature")
 

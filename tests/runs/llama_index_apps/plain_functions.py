@@ -418,7 +418,7 @@ def lone_model():
     writer("Hello to you too.").complete("Say hello.")
 
 
-@app("a lone search", status="no run")
+@app("a lone search", status="not_rag")
 def lone_search():
     index(OVEN).as_retriever().retrieve("oven")
 

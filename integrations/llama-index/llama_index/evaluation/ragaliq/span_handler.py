@@ -83,6 +83,7 @@ from ragaliq import (
     span_target,
 )
 from ragaliq.capture import (
+    LONE_CALL,
     Chosen,
     Explanation,
     Explanations,
@@ -160,7 +161,7 @@ _CHECKED = (_Part.ENGINE, _Part.WORKFLOW, _Part.MODEL)
 _WHOLE_REPLIES = frozenset({"chat", "achat", "complete", "acomplete"})
 # Ids are like `Class.method-uuid`.
 _UUID_LENGTH = len("-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx")
-_MOST_IGNORED = 100_000
+_MOST_IGNORED, _MOST_SEARCHES = 100_000, 1_000
 _LISTENING = threading.Lock()
 
 
@@ -467,7 +468,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         _covers: Callable[[], bool]
         _awaited: WeakValueDictionary[int, LlamaIndexRun]
         _ignored: dict[str, None]
-        _searches: dict[str, Search]
+        _searches: RunRegistry[Search]
         _conversations: WeakKeyDictionary[object, str]
 
     def __init__(
@@ -512,8 +513,8 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
             # Chat streams by their ids; the runs hold the streams, so that the ids stay theirs.
             _awaited=WeakValueDictionary(),
             _ignored={},
-            # Searches in progress that nothing is around.
-            _searches={},
+            # Searches that nothing is around, until a model is shown what they found.
+            _searches=RunRegistry(max_runs=_MOST_SEARCHES, sweep_later=monitor.sweep_later),
             # A chat engine has one conversation, which seldom has a name.
             _conversations=WeakKeyDictionary(),
         )
@@ -712,6 +713,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
 
     def close(self) -> None:
         """End the runs in progress, counted `interrupted`; called when LlamaIndex shuts down."""
+        self._searches.give_up("interrupted")
         self._runs.give_up("interrupted")
 
     def close_open(self) -> None:
@@ -852,23 +854,26 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
             return
         messages = prompt_of(span.arguments)
         searches = searches_shown(messages)
-        handle = self._begin(span.id)
-        if handle is None or not searches:
+        for search in searches:
+            self._searches.close(search)
+        if not searches:
+            self._lone_call(span.id)
+        handle = self._begin(span.id) if searches else None
+        if handle is None:
             self._ignore(span.id)
-            if handle is not None:
-                handle.discard("not_rag")
-                _LOG_ONCE.message(
-                    "lone call",
-                    "a model is called by plain code, and is shown nothing that a retriever found "
-                    "in the same task or thread: such calls are counted not_rag. To have them "
-                    "scored, decorate the function around search and call with handler.trace",
-                )
             return
         run = self._opened(span.id, handle, _Part.MODEL)
         for search in searches:
             run.log.found_before(search.query, search.passages)
         run.log.question = question_shown(messages, searches) or run.log.question
         run.began(span)
+
+    def _lone_call(self, span_id: str) -> None:
+        """Count a search or a model's call that belong to no run."""
+        handle = self._begin(span_id)
+        if handle is not None:
+            handle.discard("not_rag")
+            _LOG_ONCE.message("lone call", LONE_CALL)
 
     def _opened(
         self,
@@ -897,8 +902,10 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         return given
 
     def _note_search(self, span: _Started) -> None:
-        self._searches[span.id] = search = Search(query_of(span.arguments))
-        note_search(search)
+        if not is_suppressed():
+            unused = functools.partial(self._lone_call, span.id)
+            self._searches.open(search := Search(query_of(span.arguments), span.id, unused))
+            note_search(search)
 
     def _is_ignored(self, parent_id: str | None) -> bool:
         return parent_id is not None and (
@@ -918,7 +925,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         if isinstance(instance, StreamingAgentChatResponse):
             self._stream_was_read(instance)
         run = self._runs.runs.get(span_id)
-        if (search := self._searches.pop(span_id, None)) is not None:
+        if (search := self._searches.runs.get(span_id)) is not None:
             search.passages = shown_passages(result)
         if run is None:
             self._ignored.pop(span_id, None)
