@@ -34,6 +34,7 @@ CONTEXTS = {
     "logfire-agents": JOINED,
     "logfire-anthropic": THREE,
     "logfire-openai": THREE,
+    "mastra-agent": JOINED,
     "mlflow-traced": THREE,
     "oai-oiagents": JOINED,
     "oitracer-sources": THREE,
