@@ -11,7 +11,7 @@ from ragaliq.core.run import RunInfo
 from ragaliq.core.test_case import RAGTestCase
 
 KEY = "trace"
-KEPT = ("target", "pipeline", "framework", "session_id", "response_id", "ended_at")
+KEPT = ("target", "pipeline", "framework", "session_id", "response_id", "ended_at", "release")
 """Fields of a run that a case from a trace keeps in its metadata, under `KEY`."""
 
 

@@ -66,6 +66,7 @@ class RunHandle:
         counters: The counters of the process that began it: a forked child does not count its
             parent's runs.
         is_pending: Whether it was counted and has no outcome yet.
+        release: The application's release; empty for this process' own.
         case, target, size, sampling, priority: Of a submitted run: the case and the span it is
             about, the bytes its texts take, why it is evaluated, and its place in the queue.
         is_done: Whether the worker will not touch it any more.
@@ -81,6 +82,7 @@ class RunHandle:
     counters: RunCounters = field(init=False)
     is_pending: bool = field(init=False, default=False)
     is_done: bool = field(init=False, default=False)
+    release: str = field(init=False, default="")
     case: Answered = field(init=False)
     target: SpanTarget | None = field(init=False)
     session_id: str | None = field(init=False)
@@ -113,6 +115,7 @@ class RunHandle:
         session_id: str | None = None,
         response_id: str | None = None,
         ended_at: float | None = None,
+        release: str = "",
     ) -> bool:
         """Offer the finished run for evaluation; never raises.
 
@@ -125,6 +128,7 @@ class RunHandle:
             session_id: The conversation, when the application names it.
             response_id: The model's id of the response, when known.
             ended_at: Unix time in seconds when the run ended, if not now.
+            release: The application's release, if it ran in another process.
 
         Returns:
             Whether it was accepted. If not, the reason is counted, at once or, for a run held for
@@ -147,6 +151,7 @@ class RunHandle:
             self.case, self.size, self.target = case, case.size, target
             self.session_id, self.response_id = session_id, response_id
             self.ended_at = time.time() if ended_at is None else ended_at
+            self.release = release
             result = self.draw.result or monitor.sampler.settle(self)
             is_queued = result is not None and monitor.enqueue(self, result)
         except Exception as error:
@@ -204,7 +209,7 @@ class RunHandle:
             session_id=self.session_id,
             response_id=self.response_id,
             ended_at=self.ended_at,
-            release=service_version(self.monitor.emitter.options),
+            release=self.release or service_version(self.monitor.emitter.options),
         )
 
 

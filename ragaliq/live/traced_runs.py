@@ -50,6 +50,7 @@ def end_traced(
             session_id=case.session_id,
             response_id=case.response_id,
             ended_at=case.ended_at,
+            release=case.release,
         )
 
 

@@ -99,6 +99,7 @@ class TracedCase:
         session_id: The conversation, when the application names it.
         response_id: The model's id of the response, when known.
         ended_at: Unix time in seconds when the run ended.
+        release: The application's release, its resource's `service.version`.
         steps: The steps that the run's spans were read as, the run's own first.
     """
 
@@ -111,6 +112,7 @@ class TracedCase:
     session_id: str | None = None
     response_id: str | None = None
     ended_at: float = 0.0
+    release: str = ""
     steps: Sequence[Step] = ()
 
 
@@ -837,6 +839,7 @@ def _traced(
         response_id=(model.span.text(RESPONSE_ID) or None) if model is not None else None,
         # A time beyond 64 bits must not cost the run.
         ended_at=span.end_ns / 1e9 if abs(span.end_ns) < 1 << 64 else 0.0,
+        release=release if isinstance(release := span.resource.get("service.version"), str) else "",
         steps=steps,
     )
 

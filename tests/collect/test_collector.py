@@ -13,6 +13,7 @@ from spans import ANSWER, QUESTION, TEXTS
 from test_recordings import CONTEXTS, RECORDINGS
 
 from ragaliq import Monitor, RagaliqSpanProcessor
+from ragaliq.core.origin import run_of
 from ragaliq.datasets import read_cases
 from ragaliq.live.sampler import position
 from ragaliq.testing import ScriptedJudge
@@ -50,6 +51,20 @@ def test_a_run_comes_out_the_same_through_processor_file_and_collector(act, coll
     assert parts(collected) == parts(live[0].case) == parts(in_file) == (QUESTION, TEXTS, ANSWER)
     assert collected.sources == live[0].case.sources == in_file.sources
     assert each.results[0].target == live[0].target
+
+
+def test_a_run_has_the_release_of_the_application_that_sent_it(collecting):
+    path = RECORDINGS / "mastra-agent.otlp.json.gz"
+    each = collecting()
+    each.client.post(
+        "/v1/traces",
+        content=path.read_bytes(),
+        headers={"content-type": "application/json", "content-encoding": "gzip"},
+    )
+    each.cases(2)
+    assert [result.run.release for result in each.results] == ["1.71.0"] * 2
+    (first, _) = read_cases(path)
+    assert run_of(first, run_id="r", pipeline="").release == "1.71.0"
 
 
 @pytest.mark.parametrize("name", CONTEXTS)

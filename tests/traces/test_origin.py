@@ -37,7 +37,6 @@ def test_a_case_from_a_trace_names_its_span():
         {"target": {"trace_id": "x", "span_id": "y"}},
         {"target": None},
         {"target": TARGET, "more": 1},
-        {"target": TARGET, "release": "1.0"},
         {"target": TARGET, "framework": "haystack"},
     ],
 )
