@@ -414,7 +414,7 @@ class _Search:
                 words
                 and f" {words} " in shown
                 and words != self._question
-                and not self._models.said(words)
+                and not self._models.has_said(words)
                 and not (is_telling(self._question) and self._question in words)
             ):
                 found.append(words.count(" ") + 1)

@@ -92,7 +92,7 @@ class ModelWords:
         """True if no reply could have been passed on."""
         return not (self._replies or self._past)
 
-    def said(self, words: str) -> bool:
+    def has_said(self, words: str) -> bool:
         """True if a model, or the conversation, said exactly this."""
         return words in self._replies or words in self._past
 

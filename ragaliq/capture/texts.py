@@ -583,18 +583,21 @@ class Reader:
                 turn.append(message)
         return turn[::-1]
 
-    def turn(self, value: Any) -> list[Passage]:
+    def tool_results(self, value: Any) -> list[Passage]:
         """Tool results in this turn of a conversation, before a model's answer."""
         turn = self.this_turn(value)
         while turn and turn[-1].role != "assistant":
             turn.pop()
         return [
-            passage for message in turn if message.role == "tool" for passage in self.told(message)
+            passage
+            for message in turn
+            if message.role == "tool"
+            for passage in self.tool_result(message)
         ]
 
     # Passages
 
-    def told(self, value: Any) -> list[Passage]:
+    def tool_result(self, value: Any) -> list[Passage]:
         """Result of a tool: its documents if it kept them, else its text, block by block."""
         message = value if isinstance(value, Message) else self.message(value)
         if message is not None:

@@ -145,7 +145,7 @@ class RagaliqSpanProcessor(SpanProcessor):
         for rule in self._mapping:
             named += [rule.attribute, rule.question, rule.answer, rule.documents]
         self._wanted = [name for name in (*SESSIONS, *named) if name]
-        self._runs: RunRegistry[_Unit] = RunRegistry(
+        self._runs: RunRegistry[_SpanRun] = RunRegistry(
             max_runs=max_traces,
             max_age=max_age,
             max_bytes=max_bytes,
@@ -157,15 +157,15 @@ class RagaliqSpanProcessor(SpanProcessor):
 
     def restart_after_fork(self) -> None:
         """Forget everything in a forked child: the parent's runs go on there."""
-        # Held while anything of what all units keep together changes. Re-entrant: a stream that is
+        # Held while anything of what all runs keep together changes. Re-entrant: a stream that is
         # dropped half-read ends its spans from the garbage collector, which may run on this thread
         # while it is held.
         self._lock = threading.RLock()
         self._size = 0  # bytes of all copies, about
-        # By trace, the unit whose steps wait for the end of the request around them.
-        self._loose: dict[int, _Unit] = {}
-        # Units in the order in which they ended; the reader takes each when its grace is over.
-        self._due: deque[_Unit] = deque()
+        # By trace, the run whose steps wait for the end of the request around them.
+        self._loose: dict[int, _SpanRun] = {}
+        # Runs in the order in which they ended; the reader takes each when its grace is over.
+        self._due: deque[_SpanRun] = deque()
         self._reader = WorkThread("ragaliq-traces")
         self._asked = threading.Condition(self._lock)
         self._asked_at = -math.inf  # what ended before is wanted without grace
@@ -207,11 +207,11 @@ class RagaliqSpanProcessor(SpanProcessor):
         if context is None:
             return
         if parent is not None:
-            unit = self._runs.runs.get(parent.span_id)
-            if unit is not None and (unit.handle is None or not is_suppressed()):
-                self._join(unit, span, context)
+            run = self._runs.runs.get(parent.span_id)
+            if run is not None and (run.handle is None or not is_suppressed()):
+                self._join(run, span, context)
                 return
-            if unit is None and self._runs.is_ignored(parent.span_id):
+            if run is None and self._runs.is_ignored(parent.span_id):
                 self._runs.ignore(context.span_id)
                 return
         kind = self._recognition.at_start(span)
@@ -233,7 +233,7 @@ class RagaliqSpanProcessor(SpanProcessor):
         parent_context: Context | None,
     ) -> None:
         handle = self._begin(span, context, parent_context)
-        unit = _Unit(
+        run = _SpanRun(
             self,
             handle,
             context.span_id,
@@ -242,20 +242,20 @@ class RagaliqSpanProcessor(SpanProcessor):
             is_sampled=context.trace_flags.sampled,
         )
         if kind in _STEPS and _is_local(span.parent):
-            self._loose[unit.trace_id] = unit
-        self._runs.open(unit)
+            self._loose[run.trace_id] = run
+        self._runs.open(run)
 
-    def _join(self, unit: _Unit, span: Span, context: SpanContext) -> None:
-        unit.steps.add(context.span_id)
-        if unit.handle is not None:
+    def _join(self, run: _SpanRun, span: Span, context: SpanContext) -> None:
+        run.steps.add(context.span_id)
+        if run.handle is not None:
             kind = self._recognition.at_start(span)
             # OpenInference never ends spans of LlamaIndex's streams that no event of theirs ends;
             # a root that was streamed itself has no answer.
             if _scope_of(span) != llama_index.SCOPE and (kind is None or kind in _WORK):
-                unit.open.add(context.span_id)
-        self._runs.join(unit, context.span_id)
-        if len(unit.steps) > self._max_spans:
-            self._give_up(unit, "evicted")
+                run.open.add(context.span_id)
+        self._runs.join(run, context.span_id)
+        if len(run.steps) > self._max_spans:
+            self._give_up(run, "evicted")
 
     def _begin(
         self, span: ReadableSpan, context: SpanContext, parent_context: Context | None
@@ -276,23 +276,23 @@ class RagaliqSpanProcessor(SpanProcessor):
         context = span.context
         if context is None:
             return
-        unit = self._runs.runs.get(context.span_id)
-        if unit is None:
+        run = self._runs.runs.get(context.span_id)
+        if run is None:
             self._ended_outside(span, context)
-        elif unit.handle is None:
-            if context.span_id == unit.key and not unit.is_loose:
-                self._runs.close(unit)
+        elif run.handle is None:
+            if context.span_id == run.key and not run.is_loose:
+                self._runs.close(run)
         else:
-            copy = self._keep(unit, span, context)
-            if context.span_id != unit.key or unit.is_loose:
+            copy = self._keep(run, span, context)
+            if context.span_id != run.key or run.is_loose:
                 return
             is_run = self._recognition.is_run(copy)
             # A chain that searched nothing itself answers from what its request searched before.
-            is_part = is_run and unit.trace_id in self._loose and not self._has_searched(unit)
+            is_part = is_run and run.trace_id in self._loose and not self._has_searched(run)
             if (is_run and not is_part) or not _is_local(span.parent):
-                self._end(unit)
-            elif self._loosen(unit):
-                unit.handle.withdraw()
+                self._end(run)
+            elif self._loosen(run):
+                run.handle.withdraw()
 
     def _ended_outside(self, span: ReadableSpan, context: SpanContext) -> None:
         """Handle a span outside runs; it may enclose an application's steps: a whole request."""
@@ -311,19 +311,19 @@ class RagaliqSpanProcessor(SpanProcessor):
     def _is_past(self, context: SpanContext) -> bool:
         return self._runs.is_ignored(context.span_id)
 
-    def _keep(self, unit: _Unit, span: ReadableSpan, context: SpanContext) -> TraceSpan:
+    def _keep(self, run: _SpanRun, span: ReadableSpan, context: SpanContext) -> TraceSpan:
         """Copy a finished span for its run, and evict runs beyond the limits."""
         copy, size = _copied(span, self._wanted)
         parent = span.parent
         ids = context.trace_id, context.span_id, None if parent is None else parent.span_id
         with self._lock:
-            if not unit.closed:
-                unit.open.discard(context.span_id)
-                unit.spans.append((ids, copy))
-                unit.size += size
+            if not run.closed:
+                run.open.discard(context.span_id)
+                run.spans.append((ids, copy))
+                run.size += size
                 self._size += size
-        if len(unit.spans) > self._max_spans:  # those around steps are in no other count
-            self._give_up(unit, "evicted")
+        if len(run.spans) > self._max_spans:  # those around steps are in no other count
+            self._give_up(run, "evicted")
         if self._size > self._max_bytes:
             for oldest in self._runs.open_runs():
                 if self._size <= self._max_bytes:
@@ -331,45 +331,45 @@ class RagaliqSpanProcessor(SpanProcessor):
                 self._give_up(oldest, "evicted")
         return copy
 
-    def _has_searched(self, unit: _Unit) -> bool:
-        return any(self._recognition.kind(copy) in _SOURCES for _, copy in unit.spans)
+    def _has_searched(self, run: _SpanRun) -> bool:
+        return any(self._recognition.kind(copy) in _SOURCES for _, copy in run.spans)
 
-    def _loosen(self, unit: _Unit) -> bool:
-        """Make a unit's steps wait for the enclosing request; return True if others did already.
+    def _loosen(self, run: _SpanRun) -> bool:
+        """Make a run's steps wait for the enclosing request; return True if others did already.
 
-        Then they are that unit's, and this one is closed.
+        Then they are that run's, and this one is closed.
         """
         with self._lock:
-            other = self._loose.get(unit.trace_id)
-            if unit.closed or other is unit:
+            other = self._loose.get(run.trace_id)
+            if run.closed or other is run:
                 return False
-            if other is None or (other.handle is None) != (unit.handle is None):
-                self._loose[unit.trace_id] = unit
+            if other is None or (other.handle is None) != (run.handle is None):
+                self._loose[run.trace_id] = run
                 return False
-            if self._close(unit):
-                other.steps |= unit.steps
-                other.open |= unit.open
-                other.spans += unit.spans
-                other.size += unit.size
-                self._size += unit.size
-                other.start_ns = min(other.start_ns, unit.start_ns)
-                for step in unit.steps:
+            if self._close(run):
+                other.steps |= run.steps
+                other.open |= run.open
+                other.spans += run.spans
+                other.size += run.size
+                self._size += run.size
+                other.start_ns = min(other.start_ns, run.start_ns)
+                for step in run.steps:
                     self._runs.join(other, step)
             return True
 
-    def _end(self, unit: _Unit) -> None:
-        """Schedule the reading of a unit after its grace; close one without a handle at once."""
-        if unit.handle is None:
-            self._close(unit)
+    def _end(self, run: _SpanRun) -> None:
+        """Schedule the reading of a run after its grace; close one without a handle at once."""
+        if run.handle is None:
+            self._close(run)
             return
         if self._monitor.counters.is_closed:  # nobody would wait until it is read
-            self._give_up(unit, "shutdown")
+            self._give_up(run, "shutdown")
             return
         with self._lock:
-            if unit.closed or unit.ended:
+            if run.closed or run.ended:
                 return
-            unit.ended = time.monotonic()
-            self._due.append(unit)
+            run.ended = time.monotonic()
+            self._due.append(run)
             is_first = len(self._due) == 1  # or else the reader is at work
         if is_first:
             try:
@@ -379,22 +379,22 @@ class RagaliqSpanProcessor(SpanProcessor):
                 self._due.clear()
                 self._runs.give_up("shutdown")
 
-    def _give_up(self, unit: _Unit, reason: str) -> None:
-        if self._runs.close(unit):
-            unit.discard(reason)
+    def _give_up(self, run: _SpanRun, reason: str) -> None:
+        if self._runs.close(run):
+            run.discard(reason)
 
-    def _close(self, unit: _Unit) -> bool:
-        """Stop following a unit; return whether it was followed."""
-        is_first = self._runs.close(unit)
+    def _close(self, run: _SpanRun) -> bool:
+        """Stop following a run; return whether it was followed."""
+        is_first = self._runs.close(run)
         if is_first:
-            self._release(unit)
+            self._release(run)
         return is_first
 
-    def _release(self, unit: _Unit) -> None:
+    def _release(self, run: _SpanRun) -> None:
         with self._lock:
-            self._size -= unit.size
-            if unit.is_loose:
-                del self._loose[unit.trace_id]
+            self._size -= run.size
+            if run.is_loose:
+                del self._loose[run.trace_id]
 
     # --- where there is time ------------------------------------------------------------------
 
@@ -403,7 +403,7 @@ class RagaliqSpanProcessor(SpanProcessor):
         self._runs.sweep()
 
     def hand_over_ended(self) -> bool:
-        """Read every unit that has ended, without grace; False where that takes too long."""
+        """Read every run that has ended, without grace; False where that takes too long."""
         if self._reader.is_current:
             return False  # the application's own function asks, and would wait for itself
         with self._asked:
@@ -416,46 +416,46 @@ class RagaliqSpanProcessor(SpanProcessor):
             )
 
     def _read_due(self) -> None:
-        """Read each unit after its grace, or when a flush waits for it, until none is left."""
+        """Read each run after its grace, or when a flush waits for it, until none is left."""
         while self._due:
-            unit = self._due[0]
-            due = unit.ended + self._grace
+            run = self._due[0]
+            due = run.ended + self._grace
             with self._asked:
-                while unit.ended > self._asked_at and (left := due - time.monotonic()) > 0:
+                while run.ended > self._asked_at and (left := due - time.monotonic()) > 0:
                     self._asked.wait(left)
             try:
-                if self._close(unit):
-                    self._read(unit)
+                if self._close(run):
+                    self._read(run)
             finally:
                 with self._asked:
                     self._due.popleft()  # only now: a flush waits for what is there
                     self._asked.notify_all()
 
-    def _read(self, unit: _Unit) -> None:
-        """Make cases of a unit's spans, and end its handle; never raises."""
-        handle = unit.handle
+    def _read(self, run: _SpanRun) -> None:
+        """Make cases of a run's spans, and end its handle; never raises."""
+        handle = run.handle
         if handle is None:
             return
         try:
-            spans = [_with_ids(*each) for each in unit.spans]
+            spans = [_with_ids(*each) for each in run.spans]
             found = cases_of_trace(
                 spans,
                 attribute_names=self._names,
                 mapping=self._mapping,
                 resolve=self._resolve,
             )
-            for case, its_handle in self._handles(found, handle, unit):
-                end_traced(its_handle, case, is_sampled=unit.is_sampled, is_open=bool(unit.open))
+            for case, its_handle in self._handles(found, handle, run):
+                end_traced(its_handle, case, is_sampled=run.is_sampled, is_open=bool(run.open))
             handle.withdraw()  # it was not a run after all; does nothing where it has ended
         except BaseException as error:  # noqa: BLE001 - spans are anybody's, and so is `resolve`
             logger.debug("a run could not be read: %s", type(error).__name__)
             handle.discard("internal_error")
 
     def _handles(
-        self, found: Sequence[TracedCase], handle: RunHandle, unit: _Unit
+        self, found: Sequence[TracedCase], handle: RunHandle, run: _SpanRun
     ) -> Iterator[tuple[TracedCase, RunHandle]]:
-        """Pair each case with a handle: the unit's own for one, new ones for the others."""
-        top = f"{unit.key:016x}"
+        """Pair each case with a handle: the run's own for one, new ones for the others."""
+        top = f"{run.key:016x}"
         own = next((case for case in found if case.target.span_id == top), None)
         for case in found:
             if case is (own or found[0]):
@@ -500,7 +500,7 @@ def _is_local(parent: SpanContext | None) -> bool:
 
 
 @dataclass(slots=True, eq=False)
-class _Unit:
+class _SpanRun:
     """A run in progress, or the steps that an application takes in one trace without a chain.
 
     What the registry asks of it: `key`, `started`, `closed`, `steps`, `size`, `discard`.

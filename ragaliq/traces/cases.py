@@ -742,7 +742,9 @@ def _ended(log: RunLog, step: Step, no_evidence: Collection[str], answered: Sequ
         if step.passages is not None:
             log.reranked(key, step.passages, step.given)
     elif step.kind is Kind.LLM:
-        tools = [passage.text for tool in _tools_in(step) for passage in READER.told(tool.outputs)]
+        tools = [
+            passage.text for tool in _tools_in(step) for passage in READER.tool_result(tool.outputs)
+        ]
         if tools and step.messages:
             # Its SDK called them itself, and the prompt was recorded before: what they said came
             # to a second one, which gave the reply.
@@ -758,7 +760,7 @@ def _ended(log: RunLog, step: Step, no_evidence: Collection[str], answered: Sequ
         if message is not None and message.role == "system":
             log.failed(key)
         else:
-            log.told(key, [p for p in READER.told(outputs) if p.text not in no_evidence])
+            log.told(key, [p for p in READER.tool_result(outputs) if p.text not in no_evidence])
     elif step.kind in RUNS:
         _returned(log, step)
 
@@ -768,7 +770,7 @@ def _tools_in(step: Step) -> Iterator[Step]:
     held = {text for message in step.messages for text in message.texts}
     for each in step.children:
         if each.kind is Kind.TOOL and not each.span.is_error:
-            texts = {passage.text for passage in READER.told(each.outputs)}
+            texts = {passage.text for passage in READER.tool_result(each.outputs)}
             if texts and texts.isdisjoint(held):
                 yield each
 
@@ -797,7 +799,7 @@ def _run_ended(log: RunLog, steps: Sequence[Step]) -> None:
         named = kept or None if found else named
     if named is not None:
         log.named(named)
-    log.turn(READER.turn(outputs))
+    log.turn(READER.tool_results(outputs))
 
 
 # --- how a run ended ------------------------------------------------------------------------------

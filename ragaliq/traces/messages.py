@@ -146,12 +146,16 @@ class SpanReader(Reader):
         read = (self.message(each) for each in self.messages(value) or ())
         return [message for message in read if message is not None]
 
-    def told(self, value: Any) -> list[Passage]:
+    def tool_result(self, value: Any) -> list[Passage]:
         """Result of a tool: its documents if it kept them, else its texts, decoded."""
         if isinstance(value, Message):
-            return super().told(value)
+            return super().tool_result(value)
         message = self.message(value)
-        return results_of(value) if message is None else super().told(message._replace(role="tool"))
+        return (
+            results_of(value)
+            if message is None
+            else super().tool_result(message._replace(role="tool"))
+        )
 
 
 def _unwrapped(value: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -375,7 +379,7 @@ def _hits(value: Any, depth: int) -> Iterator[Passage]:
             yield from _hits(item, depth + 1)
     elif isinstance(value, Mapping):
         if READER.message(value) is not None:
-            yield from READER.told(value)
+            yield from READER.tool_result(value)
             return
         for key in _WRAPPERS:
             # `value` next to a type is a text of the AI SDK's; alone it may be anything.

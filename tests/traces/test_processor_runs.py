@@ -354,7 +354,7 @@ def test_many_threads_at_once_lose_nothing(following):
 
 def units():
     gc.collect()
-    return sum(type(held).__name__ == "_Unit" for held in gc.get_objects())
+    return sum(type(held).__name__ == "_SpanRun" for held in gc.get_objects())
 
 
 def test_nothing_grows_with_the_number_of_runs(following):

@@ -95,7 +95,9 @@ class RagaliqGuardMiddleware(AgentMiddleware[Any, Any]):
         question = READER.question({"messages": state["messages"]}) or Found("", "")
         # Not a case: building one reads metadata, whose errors are not the request's.
         log = RunLog(uuid4().hex, question=question, answer=Found(answer, ""))
-        log.turn([each for each in READER.turn(state) if each.text.strip() != answer.strip()])
+        log.turn(
+            [each for each in READER.tool_results(state) if each.text.strip() != answer.strip()]
+        )
         return log
 
     def _origin(self) -> dict[str, Any]:

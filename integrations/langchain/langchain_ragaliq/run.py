@@ -323,7 +323,7 @@ class LangChainRun:
             self.log.had_errors = True
             self.log.failed(run)
         else:
-            self.log.told(run, READER.told(output))
+            self.log.told(run, READER.tool_result(output))
 
     def part_failed(self, run: int, error: BaseException) -> None:
         """Handle a failure below the root; a retry or a fallback may still answer."""
@@ -401,7 +401,7 @@ class LangChainRun:
             sources = READER.context(outputs)
             if sources is not None:
                 log.named(sources)
-            log.turn(READER.turn(outputs))
+            log.turn(READER.tool_results(outputs))
         return ""
 
     def _submitted(self) -> Found | None:

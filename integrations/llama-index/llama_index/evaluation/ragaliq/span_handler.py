@@ -373,7 +373,7 @@ class LlamaIndexRun:
             self.log.told(span_id, passages_of(nodes))
         else:
             cited = [Passage(text) for text in citable_texts(output)]
-            self.log.told(span_id, READER.told(output.content) + cited)
+            self.log.told(span_id, READER.tool_result(output.content) + cited)
 
     def tool_failed(self, output: ToolOutput) -> None:
         """Handle a failed or missing tool: the model gets a message about it."""
