@@ -3,6 +3,9 @@
 import ast
 import asyncio
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -100,3 +103,26 @@ async def test_verdicts_reach_a_collector(run_demo, unused_tcp_port):
                 lambda record: record.event_name == "gen_ai.evaluation.result", timeout=10
             ),
         )
+
+
+def test_the_recipe_for_tests_runs_where_it_lies_without_the_tools_of_this_repository():
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:asyncio",
+            "-p",
+            "no:xdist",
+            "test_answers.py",
+        ],
+        cwd=FOLDER,
+        env={**os.environ, "PYTHONPATH": ":".join(sys.path), "PYTEST_ADDOPTS": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "3 passed" in done.stdout
