@@ -35,6 +35,7 @@ class RecordedRun:
         target: SpanTarget | None = None,
         session_id: str | None = None,
         response_id: str | None = None,  # noqa: ARG002 - as a monitor's runs take it
+        model: str | None = None,  # noqa: ARG002
     ) -> bool:
         """Keep the log of a run that ended well."""
         self.log, self.target, self.session_id = log, target, session_id

@@ -11,7 +11,16 @@ from ragaliq.core.run import RunInfo
 from ragaliq.core.test_case import RAGTestCase
 
 KEY = "trace"
-KEPT = ("target", "pipeline", "framework", "session_id", "response_id", "ended_at", "release")
+KEPT = (
+    "target",
+    "pipeline",
+    "framework",
+    "session_id",
+    "response_id",
+    "model",
+    "ended_at",
+    "release",
+)
 """Fields of a run that a case from a trace keeps in its metadata, under `KEY`."""
 
 

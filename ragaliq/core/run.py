@@ -48,6 +48,7 @@ class RunInfo(BaseModel):
             all traffic exclude them; see `weight`.
         session_id: The conversation, when the application names it.
         response_id: The model's id of the response, when known.
+        model: Name of the application's model that answered, when known.
         ended_at: Unix time in seconds when the application's run ended.
         release: The application's release, its resource's `service.version`; empty where none is
             known.
@@ -68,6 +69,7 @@ class RunInfo(BaseModel):
     represents_traffic: bool = True
     session_id: str | None = None
     response_id: str | None = None
+    model: str | None = None
     ended_at: float = 0.0
     release: str = ""
 

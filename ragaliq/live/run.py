@@ -87,6 +87,7 @@ class RunHandle:
     target: SpanTarget | None = field(init=False)
     session_id: str | None = field(init=False)
     response_id: str | None = field(init=False)
+    model: str | None = field(init=False)
     ended_at: float = field(init=False)
     size: int = field(init=False)
     sampling: SamplingResult = field(init=False)
@@ -114,6 +115,7 @@ class RunHandle:
         target: SpanTarget | None = None,
         session_id: str | None = None,
         response_id: str | None = None,
+        model: str | None = None,
         ended_at: float | None = None,
         release: str = "",
     ) -> bool:
@@ -127,6 +129,7 @@ class RunHandle:
             target: The span to link to.
             session_id: The conversation, when the application names it.
             response_id: The model's id of the response, when known.
+            model: Name of the application's model that answered, when known.
             ended_at: Unix time in seconds when the run ended, if not now.
             release: The application's release, if it ran in another process.
 
@@ -149,7 +152,7 @@ class RunHandle:
         inline = monitor.inline if self.awaited is None else None
         try:
             self.case, self.size, self.target = case, case.size, target
-            self.session_id, self.response_id = session_id, response_id
+            self.session_id, self.response_id, self.model = session_id, response_id, model
             self.ended_at = time.time() if ended_at is None else ended_at
             self.release = release
             result = self.draw.result or monitor.sampler.settle(self)
@@ -208,6 +211,7 @@ class RunHandle:
             represents_traffic=self.sampling.represents_traffic,
             session_id=self.session_id,
             response_id=self.response_id,
+            model=self.model,
             ended_at=self.ended_at,
             release=self.release or service_version(self.monitor.emitter.options),
         )

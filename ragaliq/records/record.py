@@ -153,7 +153,7 @@ def evaluation_record(evaluation: Evaluation, *, content: ContentPolicy) -> Eval
     case, run, results = evaluation.case, evaluation.run, evaluation.results.values()
     stored = _stored_case(case, content) if content.on_sinks else None
     texts = None if stored is None else _texts_of(case, stored)
-    named = ("run_id", "pipeline", "sampling_reason", "session_id", "response_id")
+    named = ("run_id", "pipeline", "sampling_reason", "session_id", "response_id", "model")
     names = {name: identifier(value) for name in named if (value := getattr(run, name))}
     rules = {"sampling_rules": tuple(map(identifier, run.sampling_rules))}
     return EvaluationRecord(

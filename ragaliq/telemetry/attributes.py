@@ -88,6 +88,7 @@ def root_attributes(run: RunInfo, lag: float) -> Attributes:
         names.FRAMEWORK: run.framework,
         names.SESSION_ID: run.session_id,
         names.RESPONSE_ID: run.response_id,
+        names.TARGET_MODEL: run.model,
     }
     attributes |= known(optional)
     if run.sampling_rules:

@@ -434,6 +434,7 @@ class Emission:
                     names.EVALUATION_TARGET: run.pipeline,
                     names.CONVERSATION_ID: run.session_id,
                     names.RESPONSE_ID: run.response_id,
+                    names.TARGET_MODEL: run.model,
                 }
             )
             if emitter.logger_provider is None:

@@ -65,8 +65,11 @@ def test_an_agent_that_is_streamed_gives_the_same(watch, stream, stream_mode):
     assert watch.only == EXPECTED
 
 
+SAID = {"id": "msg_1", "model_name": "small-1"}
+
+
 def test_what_was_found_keeps_its_ids_its_names_and_where_the_answer_was(watch, invoke):
-    reply = AIMessage(Reply(text=ANSWER).model_dump_json(), response_metadata={"id": "msg_1"})
+    reply = AIMessage(Reply(text=ANSWER).model_dump_json(), response_metadata=SAID)
     parser = PydanticOutputParser(pydantic_object=Reply)
     rag = rag_chain(FixedRetriever(prefix="doc-"), model(reply), parser=parser)
     config = {**watch.config, "run_name": "support", "metadata": {"session_id": "s-1"}}
@@ -75,7 +78,8 @@ def test_what_was_found_keeps_its_ids_its_names_and_where_the_answer_was(watch, 
     (result,) = watch.results
     run, case = result.run, result.case
     assert (run.pipeline, run.session_id, run.framework) == ("support", "s-1", "langchain")
-    assert (run.response_id, case.sources.answer) == ("msg_1", "output.text")
+    assert (run.response_id, run.model) == ("msg_1", "small-1")
+    assert case.sources.answer == "output.text"
     assert case.chunk_ids == ["doc-0", "doc-1"]
 
 

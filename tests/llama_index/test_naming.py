@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from llama_index.core.base.llms.types import LLMMetadata
 from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.query_engine import CustomQueryEngine
 from llama_index.core.schema import NodeWithScore, TextNode
@@ -69,6 +70,21 @@ def test_context_can_be_named_in_place_of_what_was_found(engine, docs, monitor, 
         run.answer = str(engine().query(QUESTION))
         Monitor.add_context(NOTE, replace=True)
     assert monitor.only == (QUESTION, [NOTE], ANSWER)
+
+
+def test_results_name_the_model_that_answered(retriever, scripted_llm, monitor, handler):
+    class Named(scripted_llm):
+        @property
+        def metadata(self):
+            return LLMMetadata(model_name="small-1")
+
+    writer = Named(reply=lambda prompt: "refunds")
+    answering = scripted_llm(reply=lambda prompt: ANSWER)
+    for first, second in ((writer, answering), (answering, writer)):
+        with handler.run(QUESTION):
+            texts = "\n".join(node.text for node in retriever.retrieve(first.complete("?").text))
+            second.complete(f"{texts}\n{QUESTION}")
+    assert [result.run.model for result in monitor.evaluated] == [None, "small-1"]
 
 
 def test_context_outside_a_run_is_nobodys(engine, docs, monitor, handler):

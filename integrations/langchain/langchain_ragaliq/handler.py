@@ -501,12 +501,14 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
             reason = "withdrawn"
         explained.note(log.id, reason or log)
         if not reason:
-            response_id = getattr(root.message, "response_metadata", {}).get("id")
+            said = getattr(root.message, "response_metadata", {})
+            response_id, model = said.get("id"), said.get("model_name") or said.get("model")
             handle.submit(
                 log,
                 target=target,
                 session_id=root.session_id,
                 response_id=response_id if isinstance(response_id, str) else None,
+                model=model if isinstance(model, str) else None,
             )
 
     def _root_failed(self, root: LangChainRun, error: BaseException) -> None:

@@ -10,6 +10,7 @@ import asyncio
 import inspect
 import json
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from inspect import BoundArguments
 from itertools import islice
 from typing import Any, TypeVar
@@ -373,6 +374,14 @@ def metadata_of(response: Any) -> list[Any]:
     message = getattr(response, "message", None)
     held = [raw, getattr(response, "additional_kwargs", None)]
     return [*held, getattr(message, "additional_kwargs", None)]
+
+
+def model_name_of(model: Any) -> str | None:
+    """Name of a model; None where it has none."""
+    with suppress(Exception):  # some look their context window up by the name
+        name = model.metadata.model_name
+        return name if isinstance(name, str) and name != "unknown" else None
+    return None
 
 
 def text_of_item(item: Any) -> str:

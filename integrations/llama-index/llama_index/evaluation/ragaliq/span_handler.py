@@ -51,6 +51,7 @@ from llama_index.evaluation.ragaliq.reading import (
     inputs_of,
     labels_of,
     metadata_of,
+    model_name_of,
     named_sources,
     nodes_in,
     output_of,
@@ -207,6 +208,7 @@ class LlamaIndexRun:
     target: SpanTarget | None = None
     reply: str = ""  # the last that a model gave
     reply_blocks: object = None
+    model: object = None  # that gave it
     arguments: Sequence[str] = ()  # of the tools that the last reply called
     guarded: set[str] = field(default_factory=set)  # answers that guards have scored
     parts: dict[Hashable, _Part | None] = field(default_factory=dict)  # of the spans that have one
@@ -294,6 +296,7 @@ class LlamaIndexRun:
                     each._replace(role="system") if each.text in self.not_evidence else each
                     for each in messages
                 ]
+            self.model = span.instance
             log.asked(span.id, messages)
         elif part is _Part.RETRIEVE:
             log.retrieving(span.id, query_of(arguments))
@@ -1058,7 +1061,9 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         log.blocks = run.reply_blocks if log.answer.text == run.reply else None
         self._explained.note(log.id, log)
         if run.handle is not None:
-            run.handle.submit(log, target=run.target, session_id=run.session_id)
+            run.handle.submit(
+                log, target=run.target, session_id=run.session_id, model=model_name_of(run.model)
+            )
 
     def _discard(self, run: LlamaIndexRun, reason: str) -> None:
         if self._runs.close(run):
