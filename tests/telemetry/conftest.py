@@ -100,6 +100,7 @@ def run(target):
         sampling_probability=0.25,
         session_id="s-1",
         response_id="msg-1",
+        model="small-1",
     )
 
 

@@ -34,6 +34,7 @@ def test_the_root_span_is_a_trace_of_its_own_linked_to_the_target(emit, target):
     assert pop("ragaliq.target.span_id") == target.span_id
     assert pop("ragaliq.target.run_id") == "run-1"
     assert pop("ragaliq.target.source") == "openinference"
+    assert pop("ragaliq.target.model") == "small-1"
     assert pop("ragaliq.pipeline.name") == "support"
     assert pop("ragaliq.framework") == "langchain"
     assert pop("ragaliq.sampling.probability") == 0.25
