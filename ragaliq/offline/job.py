@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from ragaliq.core.results import Evaluation
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import BudgetExceeded, ConfigurationError
+from ragaliq.evaluators.evaluator import Evaluator
 from ragaliq.evaluators.metrics import ClaimEvaluator
+from ragaliq.evaluators.rubric import Rubric
 from ragaliq.offline.goals import Goal
 from ragaliq.offline.journal import CaseIndex, EvaluationJournal
 from ragaliq.records.summary import Summary
@@ -160,8 +163,16 @@ class EvaluationJob:
             "judge": judge.name,
             "model": judge.model,
             "calibration": judge.calibration,
-            "metrics": {each.name: each.threshold for each in metrics},
+            "metrics": {each.name: _made_with(each) for each in metrics},
             "policy": ", ".join(dict.fromkeys(each.policy.name for each in metrics)),
             "strategy": next(filter(None, strategies), None),
             "repeats": self._repeats,
         }
+
+
+def _made_with(metric: Evaluator) -> float | str:
+    """Threshold of a metric, and of a rubric also a digest of its criterion."""
+    if not isinstance(metric, Rubric):
+        return metric.threshold
+    digest = blake2b(metric.criterion.encode(), digest_size=4).hexdigest()
+    return f"{metric.threshold:g} by criterion {digest}"

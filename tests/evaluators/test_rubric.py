@@ -7,6 +7,7 @@ import pytest
 from ragaliq import (
     ClaudeJudge,
     ConfigurationError,
+    DatasetError,
     Guard,
     JudgeUsage,
     LocalJudge,
@@ -81,6 +82,16 @@ def test_another_criterion_is_another_fingerprint():
     model = judge()
     one, other = Rubric("polite", CRITERION), Rubric("polite", "The answer is short.")
     assert one.fingerprint(model) != other.fingerprint(model)
+
+
+def test_results_by_another_criterion_are_not_continued(tmp_path):
+    journal = tmp_path / "results.jsonl"
+    evaluate([CASE], metrics=[Rubric("polite", CRITERION)], judge=judge(), journal=journal)
+    again = judge()
+    evaluate([CASE], metrics=[Rubric("polite", CRITERION)], judge=again, journal=journal)
+    assert again.prompts_seen == []
+    with pytest.raises(DatasetError, match=r"polite 0\.7 by criterion"):
+        evaluate([CASE], metrics=[Rubric("polite", "It is rude.")], judge=judge(), journal=journal)
 
 
 def test_its_cost_can_be_known_before():
