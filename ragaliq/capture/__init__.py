@@ -7,7 +7,7 @@ case:
     log = RunLog(run_id)
     log.began(root, None)
     log.began(step, root); log.retrieved(step, passages)
-    log.asked(call, messages); log.replied(call, "Refunds take five days.")
+    log.model_called(call, messages); log.replied(call, "Refunds take five days.")
     log.question, log.answer = reader.question(inputs), reader.answer(outputs)
     handle.submit(log)
 

@@ -136,12 +136,12 @@ class RunLog:
         """A step began; the run's own has no parent."""
         self.parents[step] = parent
 
-    def given(self, step: Step, by_key: ByKey) -> None:
+    def step_given(self, step: Step, by_key: ByKey) -> None:
         """A step was given documents, as lists under keys; those elsewhere go by the key None."""
         if by_key:
             self._events.append(StepGiven(step, by_key))
 
-    def returned(
+    def step_returned(
         self,
         step: Step,
         passages: Passages | None = None,
@@ -158,11 +158,11 @@ class RunLog:
         if passages is not None or by_key:
             self._events.append(StepReturned(step, passages, by_key))
 
-    def said(self, step: Step, text: str, key: Any = "", *, is_input: bool = False) -> None:
+    def text_passed(self, step: Step, text: str, key: Any = "", *, is_input: bool = False) -> None:
         """A step was given, or returned, a text under a key; by itself, the key is empty."""
         self._events.append(TextPassed(step, text, key, is_input))
 
-    def retrieving(self, step: Step, query: str = "") -> None:
+    def searched(self, step: Step, query: str = "") -> None:
         """A retriever began; models below it write queries, not answers."""
         self._events.append(Searched(step, query))
 
@@ -179,7 +179,7 @@ class RunLog:
         """A reranker ended: what it let through replaces what it chose from."""
         self._events.append(Reranked(step, passages, given))
 
-    def told(self, step: Step, passages: Passages) -> None:
+    def tool_returned(self, step: Step, passages: Passages) -> None:
         """A tool ended; its texts count unless it fetched documents: those count then."""
         if passages:
             self._events.append(ToolReturned(step, passages))
@@ -192,7 +192,7 @@ class RunLog:
         """A step began whose work it is to answer from exactly these passages."""
         self._events.append(Answering(step, passages))
 
-    def asked(self, step: Step, messages: Sequence[Message]) -> None:
+    def model_called(self, step: Step, messages: Sequence[Message]) -> None:
         """A model was called with these messages; a completion's prompt is one of the user's."""
         self._events.append(ModelCalled(step, messages))
 
@@ -281,16 +281,16 @@ class RunLog:
             {passage.text for passages in found for passage in passages if passage.text},
         )
 
-    def named(self, passages: Passages) -> None:
+    def cited_sources(self, passages: Passages) -> None:
         """The run's own output names these as its sources; empty where it says there were none."""
         self._events.append(CitedSources(passages))
 
-    def conversed(self, reader: Reader, messages: Sequence[Any]) -> None:
+    def conversation_given(self, reader: Reader, messages: Sequence[Any]) -> None:
         """The run was called with these messages; they are read where there is time."""
         # A copy: applications add the answer to the list that they called with.
         self._conversation = reader, tuple(messages)
 
-    def turn(self, passages: Passages) -> None:
+    def conversation_output(self, passages: Passages) -> None:
         """The run's output is a conversation, in which tools said this in this turn."""
         if passages:
             self._events.append(ConversationOutput(passages))
@@ -397,7 +397,7 @@ class RunLog:
             rules=tuple(self.rules),
         )
 
-    def build(self) -> RAGTestCase:
+    def to_case(self) -> RAGTestCase:
         """The case.
 
         Raises:
@@ -420,7 +420,7 @@ class RunLog:
     def to_plain(self) -> dict[str, Any]:
         """Run as plain data for JSON, to send it to another process.
 
-        It excludes the context, which `from_plain(...).build()` finds there.
+        It excludes the context, which `from_plain(...).to_case()` finds there.
         """
         messages: list[Message] = []
         if self._conversation is not None:
@@ -572,8 +572,8 @@ class RunLog:
 
 
 def to_case(case: RAGTestCase | RunLog) -> RAGTestCase:
-    """Return a case; a log is built first, see `RunLog.build`."""
-    return case.build() if isinstance(case, RunLog) else case
+    """Return a case; a log is built first, see `RunLog.to_case`."""
+    return case.to_case() if isinstance(case, RunLog) else case
 
 
 def _share_words(text: str, other: str) -> bool:

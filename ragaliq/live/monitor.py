@@ -860,7 +860,7 @@ class Monitor:
                 built = await self._process.build(
                     case.to_plain(), evaluators, deadline=self._scorer.deadline
                 )
-            case = case.build() if built is None else built
+            case = case.to_case() if built is None else built
         if not name or conversations is None:
             return case
         # Before the limits: a run that is not evaluated is still a turn of the conversation.

@@ -98,7 +98,7 @@ async def _answer(job: Message, evaluators: dict[str, Evaluator], judge: LLMJudg
     built: Message = {}
     try:
         if "run" in job:
-            case = RunLog.from_plain(job["run"]).build()
+            case = RunLog.from_plain(job["run"]).to_case()
             built = {"built": case.model_dump(exclude_defaults=True)}
         else:
             case = RAGTestCase.model_validate(job["case"])

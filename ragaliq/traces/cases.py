@@ -509,7 +509,7 @@ class TraceRun:
             or any(step.span.attributes.get(name) for step in self._steps for name in SESSIONS)
         )
         if messages := READER.earlier(self._root.inputs):
-            log.conversed(READER, messages)
+            log.conversation_given(READER, messages)
         own = self._attribute("contexts")
         if isinstance(own, str):
             own = [own] if own.strip() else []
@@ -688,15 +688,15 @@ def _began(
     answered: Sequence[str],
 ) -> None:
     if step.kind is Kind.RETRIEVER:
-        log.retrieving(step.index, step.inputs if isinstance(step.inputs, str) else "")
+        log.searched(step.index, step.inputs if isinstance(step.inputs, str) else "")
     elif step.kind is Kind.LLM:
         messages = [
             m._replace(role="system") if m.role == "tool" and m.text in failed else m
             for m in prompt
         ]
-        log.asked(step.index, messages)
+        log.model_called(step.index, messages)
         for text in READER.context_texts(step.variables):
-            log.said(step.index, text, "context")
+            log.text_passed(step.index, text, "context")
     elif chunks := llama_index.chunks_of(step.span, step.inputs):
         log.answering(step.index, without_answers([Passage(text) for text in chunks], answered))
     elif step.kind in {*RUNS, Kind.PROMPT} or step.index == 0:
@@ -704,9 +704,9 @@ def _began(
         contexts = READER.context(step.inputs)
         if contexts and not any(by_key.values()):
             by_key = {"context": contexts}
-        log.given(step.index, by_key)
+        log.step_given(step.index, by_key)
         for text in READER.context_texts(step.inputs):
-            log.said(step.index, text, "context")
+            log.text_passed(step.index, text, "context")
 
 
 def _rules_of(step: Step) -> list[str]:
@@ -751,7 +751,7 @@ def _ended(log: RunLog, step: Step, no_evidence: Collection[str], answered: Sequ
             log.replied(key, "")
             key = f"{key}.2"
             log.began(key, step.index)
-            log.asked(key, [*step.messages, Message("tool", tuple(tools))])
+            log.model_called(key, [*step.messages, Message("tool", tuple(tools))])
         if step.reply is not None:
             log.replied(key, step.reply, step.also)
         log.provided(key, step.provided)
@@ -760,7 +760,9 @@ def _ended(log: RunLog, step: Step, no_evidence: Collection[str], answered: Sequ
         if message is not None and message.role == "system":
             log.failed(key)
         else:
-            log.told(key, [p for p in READER.tool_result(outputs) if p.text not in no_evidence])
+            log.tool_returned(
+                key, [p for p in READER.tool_result(outputs) if p.text not in no_evidence]
+            )
     elif step.kind in RUNS:
         _returned(log, step)
 
@@ -778,14 +780,14 @@ def _tools_in(step: Step) -> Iterator[Step]:
 def _returned(log: RunLog, step: Step) -> None:
     key, outputs = step.index, step.outputs
     if isinstance(outputs, Mapping):
-        log.returned(key, by_key=READER.by_key(outputs))
+        log.step_returned(key, by_key=READER.by_key(outputs))
         for name, text in outputs.items():
             if isinstance(text, str):
-                log.said(key, text, name)
+                log.text_passed(key, text, name)
     elif isinstance(outputs, list):
-        log.returned(key, READER.document_list(outputs))
+        log.step_returned(key, READER.document_list(outputs))
     elif isinstance(outputs, str):
-        log.said(key, outputs)
+        log.text_passed(key, outputs)
 
 
 def _run_ended(log: RunLog, steps: Sequence[Step]) -> None:
@@ -798,8 +800,8 @@ def _run_ended(log: RunLog, steps: Sequence[Step]) -> None:
         kept = [each for each in named if any(each.text in text for text in found)]
         named = kept or None if found else named
     if named is not None:
-        log.named(named)
-    log.turn(READER.tool_results(outputs))
+        log.cited_sources(named)
+    log.conversation_output(READER.tool_results(outputs))
 
 
 # --- how a run ended ------------------------------------------------------------------------------
@@ -871,4 +873,4 @@ def case_of(traced: TracedCase) -> RAGTestCase | None:
         return None
     run = RunInfo(run_id=traced.id, **{name: getattr(traced, name) for name in KEPT})
     kept = run.model_dump(mode="json", exclude_defaults=True, exclude={"run_id"})
-    return traced.log.build().model_copy(update={"metadata": {KEY: kept}})
+    return traced.log.to_case().model_copy(update={"metadata": {KEY: kept}})

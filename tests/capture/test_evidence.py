@@ -46,24 +46,24 @@ class Run:
 
     def retrieve(self, *passages, parent="root"):
         step = self._step(parent)
-        self.log.retrieving(step)
+        self.log.searched(step)
         self.log.retrieved(step, passages)
         return self
 
     def tool(self, *texts):
-        self.log.told(self._step(), [Passage(text) for text in texts])
+        self.log.tool_returned(self._step(), [Passage(text) for text in texts])
         return self
 
     def agent(self, reply, *messages, label=""):
         """A tool that says what a model of its own replied."""
         step = self._step()
         self.ask(*messages, reply=reply, parent=step)
-        self.log.told(step, [Passage(label + reply)])
+        self.log.tool_returned(step, [Passage(label + reply)])
         return self
 
     def ask(self, *messages, reply=ANSWER, also=(), parent="root"):
         step = self._step(parent)
-        self.log.asked(step, messages)
+        self.log.model_called(step, messages)
         self.log.replied(step, reply, also)
         return self
 
@@ -221,12 +221,12 @@ def test_a_part_of_what_a_model_wrote_is_no_evidence_and_one_found_before_is():
         ("", (note, "Money is paid in the evening.")),
     ):
         run = Run().ask(user("Plan."), reply=reply, also=also)
-        run.log.said("step", note, "notes")
+        run.log.text_passed("step", note, "notes")
         found = run.ask(user(f"{note} {QUESTION}")).find()
         assert found.passages == []
         assert note not in found.prompt
     run = Run()
-    run.log.said("step", REFUNDS.text, "notes")
+    run.log.text_passed("step", REFUNDS.text, "notes")
     run.ask(prompt(REFUNDS), reply=f"Plan: {REFUNDS.text}").ask(prompt(REFUNDS, CARDS))
     assert REFUNDS.text in run.find().prompt
 
@@ -234,7 +234,7 @@ def test_a_part_of_what_a_model_wrote_is_no_evidence_and_one_found_before_is():
 def test_a_document_is_evidence_though_a_model_had_guessed_its_words():
     run = Run().ask(user("Guess."), reply=ANSWER)
     run.log.began("search", "root")
-    run.log.retrieving("search", ANSWER)
+    run.log.searched("search", ANSWER)
     run.log.retrieved("search", [Passage(ANSWER, "d1")])
     assert run.ask(user(f"{ANSWER}\n{QUESTION}")).context() == [Passage(ANSWER, "d1")]
 
@@ -249,7 +249,7 @@ def test_a_remembered_message_of_the_assistants_is_no_evidence_and_a_transcript_
 def test_models_below_a_retriever_answer_nobody():
     run = Run()
     run.log.began("retriever", "root")
-    run.log.retrieving("retriever")
+    run.log.searched("retriever")
     run.ask(prompt(SHIPPING), reply=ANSWER, parent="retriever")
     run.log.retrieved("retriever", [REFUNDS, SHIPPING])
     assert run.ask(prompt(REFUNDS)).context() == [REFUNDS]
@@ -258,15 +258,15 @@ def test_models_below_a_retriever_answer_nobody():
 def test_texts_of_the_application_are_evidence_with_the_rest_of_the_prompt():
     web = "The web says that refunds are quick in most of the cases."
     run = Run().retrieve(REFUNDS)
-    run.log.said("step", web, "notes")
+    run.log.text_passed("step", web, "notes")
     found = run.ask(system(f"{REFUNDS.text}\n{web}"), user(QUESTION)).find()
     assert (found.passages, found.prompt) == ([REFUNDS], f"{REFUNDS.text}\n{web}")
     run = Run()
-    run.log.said("step", web)
+    run.log.text_passed("step", web)
     found = run.ask(system(web), user(QUESTION)).find()
     assert (found.passages, found.prompt, found.missing) == ([], web, "")
     run = Run()
-    run.log.said("step", web, "context")
+    run.log.text_passed("step", web, "context")
     assert run.ask(system(web), user(QUESTION)).context() == [Passage(web)]
 
 
@@ -292,8 +292,8 @@ def test_tools_messages_of_earlier_turns_make_a_conversation_of_a_prompt():
 
 def test_neither_the_question_nor_a_whole_prompt_is_context():
     run = Run()
-    run.log.said("step", f"Please answer kindly: {QUESTION}")
-    run.log.said("step", QUESTION, "context")
+    run.log.text_passed("step", f"Please answer kindly: {QUESTION}")
+    run.log.text_passed("step", QUESTION, "context")
     found = run.ask(user(f"Please answer kindly: {QUESTION}")).find()
     assert (found.passages, found.prompt, found.missing) == ([], "", "nothing_retrieved")
 
@@ -319,8 +319,8 @@ def test_without_a_prompt_the_inputs_of_the_step_that_answered_decide_then_what_
     run = Run().retrieve(REFUNDS, CARDS)
     assert run.find()[:3] == ([REFUNDS, CARDS], "retriever", "")
     run.log.began("generate", "root")
-    run.log.given("generate", {"documents": [CARDS]})
-    run.log.said("generate", ANSWER, "generation")
+    run.log.step_given("generate", {"documents": [CARDS]})
+    run.log.text_passed("generate", ANSWER, "generation")
     assert run.find()[:3] == ([CARDS], "given", "")
 
 
@@ -387,9 +387,9 @@ def test_what_is_no_evidence_is_none_beside_a_document_either():
     assert "three" not in found[0][1]
     # A conversation that a step wrote out together with what was found.
     run = Run().retrieve(REFUNDS)
-    run.log.said("step", f"User: Hi\nAssistant: {NOTE}", "chat_history")
+    run.log.text_passed("step", f"User: Hi\nAssistant: {NOTE}", "chat_history")
     both = f"User: Hi\nAssistant: {NOTE}\n\n{REFUNDS.text}"
-    run.log.said("step", both, "material")
+    run.log.text_passed("step", both, "material")
     assert run.ask(user(f"Answer by this. {both} {QUESTION}")).context() == [REFUNDS]
 
 

@@ -18,7 +18,7 @@ SAME = {"sources", "query", "context", "prompt_context", "response", "history", 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_every_recorded_application_gives_the_same_case(framework, monkeypatch):
     built, differ = [], []
-    build = RunLog.build
+    build = RunLog.to_case
 
     def build_both(log):
         written = json.loads(json.dumps(log.to_plain()))
@@ -29,7 +29,7 @@ def test_every_recorded_application_gives_the_same_case(framework, monkeypatch):
             differ.append((case, again))
         return case
 
-    monkeypatch.setattr(RunLog, "build", build_both)
+    monkeypatch.setattr(RunLog, "to_case", build_both)
     for application in list(applications(framework).values())[::5]:
         observe(application)
     assert len(built) > 20

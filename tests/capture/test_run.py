@@ -29,7 +29,7 @@ def test_steps_that_end_at_the_same_time_lose_nothing(hasty):
         for number in range(STEPS):
             step = 1 + thread + THREADS * number
             log.began(step, 0)
-            log.retrieving(step)
+            log.searched(step)
             log.retrieved(step, [Passage(f"Found by {step}.")])
         assert log.size
 
@@ -46,7 +46,7 @@ def test_texts_that_many_steps_share_are_weighed_once():
     log = RunLog()
     passage = Passage("x" * 1_000)
     for step in range(1, 50):
-        log.given(step, {"documents": [passage]})
+        log.step_given(step, {"documents": [passage]})
     assert 1_000 <= log.size < 1_200
 
 
@@ -58,7 +58,7 @@ def test_texts_that_many_steps_share_are_weighed_once():
 def test_the_size_of_an_ended_run_is_what_all_its_texts_take(longer):
     short = ended_run("12", ["345", "6"], "78")
     longer = ended_run(*longer)
-    assert longer.size - short.size == longer.build().size - short.build().size
+    assert longer.size - short.size == longer.to_case().size - short.to_case().size
 
 
 DRAFT = "Yeast makes gas, which lifts the dough."
@@ -84,7 +84,7 @@ DRAFT = "Yeast makes gas, which lifts the dough."
 def test_of_several_replies_those_are_the_answer_that_none_other_is_made_of(replies, final):
     log = RunLog()
     for key, (prompt, reply) in replies.items():
-        log.asked(key, [Message("user", (prompt,))])
+        log.model_called(key, [Message("user", (prompt,))])
         log.replied(key, reply)
     texts = {key: reply for key, (_, reply) in replies.items()}
     expected = None if final is None else {key: texts[key] for key in final}
@@ -93,5 +93,5 @@ def test_of_several_replies_those_are_the_answer_that_none_other_is_made_of(repl
 
 def test_a_run_of_wrong_types_is_refused_without_quoting_it():
     with pytest.raises(ValidationError) as refused:
-        ended_run("q", [], "a", tags=[("secret",)]).build()
+        ended_run("q", [], "a", tags=[("secret",)]).to_case()
     assert "secret" not in str(refused.value)

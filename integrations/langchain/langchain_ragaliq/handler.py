@@ -473,7 +473,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         root.prompt_question = question_shown(messages, searches)
         for search in searches:
             root.log.found_before(search.query, search.passages)
-        root.log.asked(run_id.int, messages)
+        root.log.model_called(run_id.int, messages)
 
     def _root_ended(
         self, root: LangChainRun, outputs: Any, inputs: Any, *, is_stream: bool
@@ -600,7 +600,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
             root = self._part_started(run_id, parent_run_id)
             if root is not None and root.handle is not None:
                 root.open_models.add(run_id.int)
-                root.log.asked(run_id.int, _read(messages, kwargs))
+                root.log.model_called(run_id.int, _read(messages, kwargs))
             elif root is None and self._is_lone(run_id, parent_run_id, kwargs):
                 self._lone_call_started(run_id, _read(messages, kwargs))
         except Exception as error:  # noqa: BLE001 - as above
@@ -620,7 +620,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         root = self._part_started(run_id, parent_run_id)
         if root is not None and root.handle is not None:
             root.open_models.add(run_id.int)
-            root.log.asked(run_id.int, (Message("user", tuple(prompts[:1])),))
+            root.log.model_called(run_id.int, (Message("user", tuple(prompts[:1])),))
         elif root is None and self._is_lone(run_id, parent_run_id, kwargs):
             self._lone_call_started(run_id, [Message("user", tuple(prompts[:1]))])
 
@@ -656,7 +656,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
                     note_search(search)
             elif root.handle is not None:
                 root.retrievers.add(run_id.int)  # models below it write queries, not answers
-                root.log.retrieving(run_id.int, query)
+                root.log.searched(run_id.int, query)
         except Exception as error:  # noqa: BLE001 - as above
             self._log_failure(error)
 

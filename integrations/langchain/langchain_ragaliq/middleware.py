@@ -95,7 +95,7 @@ class RagaliqGuardMiddleware(AgentMiddleware[Any, Any]):
         question = READER.question({"messages": state["messages"]}) or Found("", "")
         # Not a case: building one reads metadata, whose errors are not the request's.
         log = RunLog(uuid4().hex, question=question, answer=Found(answer, ""))
-        log.turn(
+        log.conversation_output(
             [each for each in READER.tool_results(state) if each.text.strip() != answer.strip()]
         )
         return log

@@ -181,7 +181,7 @@ class LangChainRun:
             self.took(self.key, inputs)
             messages = READER.earlier(inputs)
             if messages is not None:
-                self.log.conversed(READER, messages)
+                self.log.conversation_given(READER, messages)
             if isinstance(inputs, list) and READER.messages(inputs) is None:
                 self.input_items = len(inputs)
 
@@ -234,7 +234,7 @@ class LangChainRun:
         if passages and inputs is documents and around == parent and _follows(tags):
             # A sequence gives it what its retriever returned: nobody had that in between.
             self.fetched = _NOT_FETCHED
-            self.log.given(run, {None: passages})
+            self.log.step_given(run, {None: passages})
         else:
             self.took(run, inputs)
 
@@ -242,10 +242,10 @@ class LangChainRun:
         """Keep documents and texts in a step's input that may be evidence."""
         if KINDS[type(inputs)] not in {"", "document"}:
             return  # messages and prompts: models report those themselves
-        self.log.given(run, self.state.documents_by_key(inputs))
+        self.log.step_given(run, self.state.documents_by_key(inputs))
         if isinstance(inputs, dict):
             for key, text in self.state.new_texts(inputs):
-                self.log.said(run, text, key, is_input=True)
+                self.log.text_passed(run, text, key, is_input=True)
 
     def retrieved(self, run: int, documents: Sequence[Any]) -> None:
         """Handle a retriever's documents."""
@@ -258,35 +258,35 @@ class LangChainRun:
         self.open_steps.discard(run)
         log = self.log
         if isinstance(outputs, str):
-            log.said(run, outputs)
+            log.text_passed(run, outputs)
         elif isinstance(outputs, dict):
             self.has_answered = self.has_answered or not self.answer_keys.isdisjoint(outputs)
-            log.returned(run, by_key=self.state.documents_by_key(outputs))
+            log.step_returned(run, by_key=self.state.documents_by_key(outputs))
             for key, value in islice(outputs.items(), _MOST_KEYS):
                 if isinstance(value, str):  # the texts of messages are of a kind of their own
-                    log.said(run, value, key)
+                    log.text_passed(run, value, key)
                 elif type(value) is list and key not in _CONTEXT_KEYS:
                     self._listed(run, value, key)
         elif kind := KINDS[type(outputs)]:
             if kind == "document":  # messages and prompts are reported by models themselves
-                log.returned(run, READER.document_list([outputs]))
+                log.step_returned(run, READER.document_list([outputs]))
         elif type(outputs) is list and outputs and isinstance(outputs[0], str):
             self._listed(run, outputs)
         elif isinstance(outputs, list) and (
             (documents := READER.document_list(outputs)) is not None
         ):
-            log.returned(run, documents)
+            log.step_returned(run, documents)
         elif (fields := READER.fields(outputs)) is not None or isinstance(outputs, list | tuple):
             self.has_answered = True
             held = outputs if fields is None else dict(fields)
-            log.returned(run, by_key=self.state.documents_by_key(held))
+            log.step_returned(run, by_key=self.state.documents_by_key(held))
 
     def _listed(self, run: int, values: list[Any], key: Any = "") -> None:
         """Keep a list that a step returned: its texts may be documents."""
         for value in values[:_MOST_TEXTS]:
             if not isinstance(value, str):
                 return
-            self.log.said(run, value, key)
+            self.log.text_passed(run, value, key)
 
     def replied(self, run: int, result: LLMResult) -> None:
         """Handle a model's reply; the last one outside retrievers may be the answer."""
@@ -323,7 +323,7 @@ class LangChainRun:
             self.log.had_errors = True
             self.log.failed(run)
         else:
-            self.log.told(run, READER.tool_result(output))
+            self.log.tool_returned(run, READER.tool_result(output))
 
     def part_failed(self, run: int, error: BaseException) -> None:
         """Handle a failure below the root; a retry or a fallback may still answer."""
@@ -400,8 +400,8 @@ class LangChainRun:
         if log.passages is None and not isinstance(outputs, str):
             sources = READER.context(outputs)
             if sources is not None:
-                log.named(sources)
-            log.turn(READER.tool_results(outputs))
+                log.cited_sources(sources)
+            log.conversation_output(READER.tool_results(outputs))
         return ""
 
     def _submitted(self) -> Found | None:

@@ -21,7 +21,7 @@ def asked_run(name):
     log.retrieved("search", [Passage(text, str(n), 0.5) for n, text in enumerate(TEXTS)])
     log.began("call", "root")
     prompt = "Answer from this:\n" + "\n".join(TEXTS)
-    log.asked("call", [Message("system", (prompt,)), Message("user", ("How long?",))])
+    log.model_called("call", [Message("system", (prompt,)), Message("user", ("How long?",))])
     log.replied("call", ANSWER)
     log.metadata = {"tenant": "a"}
     return log
@@ -55,7 +55,7 @@ def test_case_and_score_are_those_of_the_thread(building, monitor_of):
 
 def test_the_application_searches_no_prompt_and_sends_no_case_twice(building, monkeypatch):
     monitor, reported = building
-    monkeypatch.setattr(RunLog, "build", lambda _: pytest.fail("built in the application"))
+    monkeypatch.setattr(RunLog, "to_case", lambda _: pytest.fail("built in the application"))
     monkeypatch.setattr(
         "ragaliq.scoring.execution.case_data", lambda _: pytest.fail("sent once more")
     )

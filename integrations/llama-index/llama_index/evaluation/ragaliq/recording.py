@@ -91,5 +91,5 @@ def case_of_call(seen: list[RecordedRun], question: str, answer: str, response: 
     # Nothing was retrieved as far as can be seen: what the response itself names counts.
     # Not a case: building one reads metadata, whose errors are not the request's.
     log = RunLog(uuid4().hex, question=Found(question, ""), answer=Found(answer, ""))
-    log.named(passages_of(sources_of(payload_of(response))))
+    log.cited_sources(passages_of(sources_of(payload_of(response))))
     return log

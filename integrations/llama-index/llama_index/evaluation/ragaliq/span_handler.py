@@ -279,7 +279,7 @@ class LlamaIndexRun:
         self.log.is_conversation = self.log.is_conversation or is_agent
         self.has_own_steps = span.part is _Part.WORKFLOW and not is_agent
         if earlier := READER.earlier(given):
-            self.log.conversed(READER, earlier)
+            self.log.conversation_given(READER, earlier)
         if span.part is _Part.WORKFLOW or span.part is None:
             self.passed(span.id, given, is_input=True)
 
@@ -297,9 +297,9 @@ class LlamaIndexRun:
                     for each in messages
                 ]
             self.model = span.instance
-            log.asked(span.id, messages)
+            log.model_called(span.id, messages)
         elif part is _Part.RETRIEVE:
-            log.retrieving(span.id, query_of(arguments))
+            log.searched(span.id, query_of(arguments))
         elif part is _Part.RESPOND:
             chunks = arguments.arguments.get("text_chunks") or ()
             log.answering(span.id, [Passage(text) for text in chunks if isinstance(text, str)])
@@ -324,7 +324,7 @@ class LlamaIndexRun:
             if answer := answer_of(payload):
                 self.inner.append(answer)
             if not self.has_synthesizer:
-                log.returned(span_id, self.evidence(sources_of(payload)) or None)
+                log.step_returned(span_id, self.evidence(sources_of(payload)) or None)
 
     def replied(self, span_id: str, response: Any, *, is_streamed: bool = False) -> bool:
         """Handle a model's reply; False if it is still to be streamed."""
@@ -357,7 +357,7 @@ class LlamaIndexRun:
                     continue
                 self.handed[key, id(value)] = value, size
             for text in texts_inside(value):
-                self.log.said(span_id, text, key, is_input=is_input)
+                self.log.text_passed(span_id, text, key, is_input=is_input)
 
     def tool_ended(self, span_id: str, tool: Any, output: ToolOutput) -> None:
         """Handle a tool's result."""
@@ -373,10 +373,10 @@ class LlamaIndexRun:
         raw = output.raw_output if isinstance(output.raw_output, list) else []
         nodes = [node for node in raw if isinstance(node, NodeWithScore)]
         if nodes:
-            self.log.told(span_id, passages_of(nodes))
+            self.log.tool_returned(span_id, passages_of(nodes))
         else:
             cited = [Passage(text) for text in citable_texts(output)]
-            self.log.told(span_id, READER.tool_result(output.content) + cited)
+            self.log.tool_returned(span_id, READER.tool_result(output.content) + cited)
 
     def tool_failed(self, output: ToolOutput) -> None:
         """Handle a failed or missing tool: the model gets a message about it."""
@@ -968,7 +968,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
             # What a synthesizer was given says more, and costs nothing more.
             named = run.evidence(sources_of(payload)) or None
         if named is not None:
-            run.log.named(named)
+            run.log.cited_sources(named)
         is_stream = isinstance(payload, StreamingAgentChatResponse)
         if is_stream and payload.is_writing_to_memory:
             # The engine reads the model's stream itself, in a thread or task of its own, writes it
