@@ -542,7 +542,9 @@ class Monitor:
                 raise
             name = ""  # something else than a case: counted below
         run = self.begin(name, pipeline=pipeline)
-        return run is not None and run.submit(case, target=target or current_span_target())
+        if run is None:
+            return False
+        return run.submit(case, target=current_span_target() if target is None else target)
 
     @overload
     def trace(self, function: F) -> F: ...

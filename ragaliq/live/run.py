@@ -139,7 +139,11 @@ class RunHandle:
         """
         if not self._ended.acquire(blocking=False):
             return False
-        if not isinstance(case, _ANSWERED):
+        try:
+            is_answered = isinstance(case, _ANSWERED)
+        except Exception:  # noqa: BLE001 - an object may raise for its __class__
+            is_answered = False
+        if not is_answered:
             kind = type(case).__name__
             _LOG_ONCE.message(
                 kind,
@@ -182,6 +186,8 @@ class RunHandle:
         """
         if not self._ended.acquire(blocking=False):
             return
+        # Counted under a text that is small and can be compared.
+        reason = reason[:100] if isinstance(reason, str) else "internal_error"
         if reason == "not_rag":
             self.counters.end(self, "not_rag")
         else:

@@ -81,6 +81,37 @@ def test_an_id_of_any_kind_raises_nothing_and_is_counted(monitor_of, case):
     assert stats.incomplete == {"internal_error": 3}
 
 
+class Faulty(Unprintable):
+    """An object that raises for whatever is asked of it."""
+
+    def __bool__(self):
+        raise ValueError("no truth")
+
+    def __eq__(self, other):
+        raise ValueError("no equal")
+
+    __hash__ = Unprintable.__hash__
+
+
+class Classless(Faulty):
+    @property
+    def __class__(self):
+        raise ValueError("no class")
+
+
+def test_an_object_in_an_arguments_place_raises_nothing_and_is_counted(monitor_of, case):
+    monitor = monitor_of()
+    assert not monitor.submit(Classless())
+    assert monitor.submit(case, target=Faulty())
+    assert not monitor.begin("run").submit(Classless())
+    for reason in (Faulty(), ["a list"], "x" * 1_000_000):
+        monitor.begin("run").discard(reason)
+    assert monitor.flush(5.0)
+    stats = monitor.stats()
+    assert (stats.started, stats.pending) == (6, 0)
+    assert stats.incomplete == {"internal_error": 5, "x" * 100: 1}
+
+
 class Unreadable(trace.NonRecordingSpan):
     """A span of another library that fails when it is looked at a second time."""
 
