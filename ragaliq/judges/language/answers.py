@@ -290,6 +290,7 @@ _VERBS = frozenset(
     "puede debe cuesta dura è sono ha hanno può deve non costa são tem têm pode não heeft "
     "hebben niet geen kost duurt jest są не".split()
 )
+_ASKS = re.compile(r"[?？]")
 _ASKING = frozenset(
     "how what when why where who whom which whose wie was wann warum wo wer welche comment quand "
     "pourquoi où qui quel quelle cómo cuándo dónde quién qué cuál come quando perché dove chi "
@@ -350,6 +351,39 @@ def without(answer: str, skipped: Iterable[SkippedPart]) -> str:
 def find_claims(answer: str) -> Sequence[Span]:
     """Non-empty ranges of an answer's claims, in order."""
     return read_answer(answer).claims
+
+
+_MOST_BRIEF = 5  # words of an answer that is no sentence: "Within five working days"
+_LONGEST_QUESTION = 300  # characters
+_YES_OR_NO = frozenset(
+    "yes no yeah yep nope ja nein oui non sí si sì no sim não nee tak nie да нет".split()
+)
+_COUNT_ASKED = re.compile(
+    r"\b(?:how many|wie ?viele|combien de|cuánt[oa]s|quant[ie]|quant[oa]s|hoeveel)\s+(\w+)",
+    re.IGNORECASE,
+)
+_COUNT = re.compile(r"\W*(?:about |around |over |at least |up to )?[\d.,  ]*\d\W*", re.IGNORECASE)
+
+
+def brief_claim(question: str, answer: str) -> str:
+    """The statement that a question and an answer of a few words make; empty for other answers.
+
+    "Oslo" asserts nothing; "What is the capital of Norway? Oslo" does. The question is the last
+    sentence of what the user wrote.
+    """
+    said = answer.strip().strip('*_"“”')
+    words = _WORD.findall(said.lower().replace("’", "'"))
+    if not words or len(words) > _MOST_BRIEF or _ASKS.search(said):
+        return ""
+    is_reply = _YES_OR_NO.issuperset(words)
+    asked = [question[start:end] for start, end in split_sentences(question)]
+    if not asked or len(asked[-1]) > _LONGEST_QUESTION:
+        return ""
+    if not is_reply and (_kind(said) is not None or not _VERBS.isdisjoint(words)):
+        return ""
+    if _COUNT.fullmatch(said) and (counted := _COUNT_ASKED.search(asked[-1])):
+        said = f"{said.rstrip(' .')} {counted[1]}"
+    return f"{asked[-1].strip().rstrip(' .?？:')}? {said}"
 
 
 def asserts_nothing(answer: str) -> bool:

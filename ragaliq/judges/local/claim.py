@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from ragaliq.judges.language.refusals import CONTEXT
 from ragaliq.judges.local.numbers import Number
+from ragaliq.judges.local.records import reading_of
 from ragaliq.judges.local.words import (
     FUNCTION_WORDS,
     NEGATIONS,
@@ -91,6 +92,14 @@ _ATTRIBUTION = re.compile(
     rf"^\W*(?:according to|based on|as (?:stated|mentioned|described) in|per) (?:\w+ )?{CONTEXT},?",
     re.IGNORECASE,
 )
+# "What is the capital of Norway? Oslo": the question tells where to look, the answer what for.
+_ANSWERED = re.compile(
+    r"(?P<question>[^?？]{2,300}[?？])\s*(?P<answer>[^?？\s][^?？]{0,200})", re.DOTALL
+)
+_ASKED_SHARE = 0.5  # weight of all words of the question, as a share of the answer's
+_AMOUNT_ASKED = re.compile(
+    r"\bhow (?:many|much|long|far|old|often|big|tall|high|large|deep)\b", re.IGNORECASE
+)
 _NO_CONTENT = FUNCTION_WORDS | NEGATIONS
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
 
@@ -103,8 +112,9 @@ class ClaimWords:
         stems: All words in order.
         weights: Content words with their weights.
         numbers: Numbers that must be in the context.
-        names: Capitalised content words except the first word.
-        negated: Whether the claim is negated; "Not sure, but ..." is not.
+        names: Content words with a capital, but for the first word.
+        negated: Whether the claim denies something; "Not sure, but ..." does not.
+        asked: Content words of the question that the claim answers; empty for a sentence.
     """
 
     stems: list[str]
@@ -112,11 +122,13 @@ class ClaimWords:
     numbers: list[Number]
     names: set[str]
     negated: bool
+    asked: frozenset[str] = frozenset()
 
 
 def read_claim(text: str, frequencies: WordFrequencies) -> ClaimWords:
-    """Parse a claim."""
-    text = _ATTRIBUTION.sub("", text)
+    """Take a claim apart."""
+    text = _AMOUNT_ASKED.sub("", _ATTRIBUTION.sub("", reading_of(text)))
+    answered = _ANSWERED.fullmatch(text)
     stems, numbers = read_words(text)
     bounds = {stem(word) for number in numbers for word in number.bound.split()}
     content = (word for word in stems if word not in _NO_CONTENT and word not in bounds)
@@ -125,13 +137,35 @@ def read_claim(text: str, frequencies: WordFrequencies) -> ClaimWords:
         weights = dict.fromkeys(stems, 1.0)
     parts = list(clauses(text)) if denies(stems) else []
     least = _CLAUSE_WORDS if len(parts) > 1 else 1
+    negated = any(denies(part) and len(set(part) - _NO_CONTENT) >= least for part in parts)
+    asked = frozenset[str]()
+    if answered is not None:
+        said = read_words(answered["answer"]).stems
+        negated = negated or (denies(said) and _NO_CONTENT.issuperset(said))
+        asked = _weigh_question(weights, said)
     return ClaimWords(
         stems=stems,
         weights=weights,
         numbers=[number for number in numbers if number.certain],
         names=names_in(text, start=1),
-        negated=any(denies(part) and len(set(part) - _NO_CONTENT) >= least for part in parts),
+        negated=negated,
+        asked=asked,
     )
+
+
+def _weigh_question(weights: dict[str, float], said: Sequence[str]) -> frozenset[str]:
+    """Give the words of a question half the weight of those that answer it; return the former.
+
+    None where the answer has no words of its own: "Yes" states what was asked.
+    """
+    asked = weights.keys() - said
+    own = sum(weights.values()) - sum(weights[word] for word in asked)
+    if not own or not asked:
+        return frozenset()
+    share = min(1.0, _ASKED_SHARE * own / sum(weights[word] for word in asked))
+    for word in asked:
+        weights[word] *= share
+    return frozenset(asked)
 
 
 def names_in(text: str, *, start: int = 0) -> set[str]:

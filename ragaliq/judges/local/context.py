@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from ragaliq.judges.language.sentences import detect_language, split_sentences
+from ragaliq.judges.language.sentences import detect_language
 from ragaliq.judges.local.claim import ClaimWords
 from ragaliq.judges.local.numbers import END, Fit, Number, comparable, fit
-from ragaliq.judges.local.words import FUNCTION_WORDS, join, read_words, unit_kinds
+from ragaliq.judges.local.records import statements
+from ragaliq.judges.local.words import (
+    FUNCTION_WORDS,
+    counted,
+    is_content,
+    join,
+    read_words,
+    unit_kinds,
+)
 
 # One chunk.
 
@@ -21,14 +31,16 @@ _KEPT_LENGTH = 4_000  # characters
 
 
 class Sentence(NamedTuple):
-    """A sentence of a chunk, or a part of one that is too long to be quoted.
+    """A sentence or a record of a chunk, or a part of one that is too long to be quoted.
 
     Attributes:
         text: Word for word.
-        stems: All its words, in order.
+        reading: What it says, in words; the text itself where that is a sentence.
+        stems: All the words of its reading, in order.
     """
 
     text: str
+    reading: str
     stems: list[str]
 
 
@@ -52,20 +64,27 @@ class ReadChunk(NamedTuple):
 
 def _read(chunk: str) -> ReadChunk:
     texts: list[str] = []
+    readings: list[str] = []
     language = detect_language(chunk)
-    for first, end in split_sentences(chunk, language=language):
-        start = first
-        while end - start > _LONGEST:
-            space = chunk.rfind(" ", start + _LONGEST // 2, start + _LONGEST)
+    for text, reading in statements(chunk, language=language):
+        if text is not reading:
+            texts.append(text[:_LONGEST])
+            readings.append(reading)
+            continue
+        start = 0
+        while len(text) - start > _LONGEST:
+            space = text.rfind(" ", start + _LONGEST // 2, start + _LONGEST)
             cut = space if space > 0 else start + _LONGEST
-            texts.append(chunk[start:cut])
+            texts.append(text[start:cut])
             start = cut + (space > 0)
-        texts.append(chunk[start:end])
-    words = read_words(join(texts), is_joined=True).stems
+        texts.append(text[start:])
+        readings += texts[len(readings) :]
+    words = read_words(join(readings), is_joined=True).stems
     text = "\n".join(["", *words, ""])
     lines = text.split(END)[:-1]
     stems = (line.split("\n")[1:-1] for line in lines)
-    return ReadChunk(list(map(Sentence, texts, stems)), lines, text, set(words), language)
+    sentences = list(map(Sentence, texts, readings, stems))
+    return ReadChunk(sentences, lines, text, set(words), language)
 
 
 _read_or_kept = lru_cache(maxsize=_KEPT)(_read)
@@ -154,6 +173,10 @@ class ContextIndex:
         places = min(map(self.places, telling), key=len)
         return any(line in self._lines[at] for at in places)
 
+    def forms(self, words: Iterable[str]) -> set[str]:
+        """Words as they stand in the context, in any form; of those that do not, themselves."""
+        return {form for word in words for form in (word, *self.related(word))}
+
     def related(self, word: str) -> set[str]:
         """Words of the context that may be other forms of `word`: they share two thirds of it."""
         if len(word) < _STUB or word[0] == "#":
@@ -190,11 +213,13 @@ class Match:
         window_cover: Share covered by the best three neighbouring sentences of a chunk.
         context_cover: Share covered by the whole context.
         chunk_ids: Chunks with a sentence about as good as the best.
-        found: Words of the claim in the best sentence, in any form.
-        missing: Content words that are not in the context, the heaviest first.
-        missing_numbers: Numbers of `far_numbers` that are not in the context.
-        missing_names: Names that are not in the context; empty for German, which capitalises nouns.
-        far_numbers: Numbers that no `near` sentence has or, for a bound, fits.
+        found: Words of the claim that stand in the best sentence, in any form.
+        missing: Content words that stand nowhere in the context, the most telling first.
+        missing_numbers: Numbers of `far_numbers` that stand nowhere in the context, or of another
+            thing only.
+        is_miscounted: Whether all of them stand there, of another thing: "3 floors" for 3 rooms.
+        missing_names: Names that stand nowhere; none in German, which has capitals elsewhere too.
+        far_numbers: Numbers that none of the `near` sentences has or, for a bound, fits.
     """
 
     sentence: int
@@ -205,6 +230,7 @@ class Match:
     found: frozenset[str]
     missing: list[str]
     missing_numbers: list[Number]
+    is_miscounted: bool
     missing_names: set[str]
     far_numbers: list[Number]
 
@@ -218,6 +244,8 @@ def match_claim(claim: ClaimWords, context: ContextIndex) -> Match:
         elif related := context.related(word):
             sentences_with = {at for other in related for at in context.places(other)}
             places[word] = _RELATED, sorted(sentences_with)
+    if claim.asked:
+        _keep_near_answer(claim, places)
     everywhere, sentences, windows = _covers(claim, context, places)
     total = sum(claim.weights.values()) or 1.0
     covered = sum(claim.weights[word] * credit for word, (credit, _) in places.items())
@@ -234,9 +262,10 @@ def match_claim(claim: ClaimWords, context: ContextIndex) -> Match:
         number for number in claim.numbers if not _is_stated(number, claim, context, among=here)
     ]
     if any(number.bound for number in absent):
-        texts = [context.sentences[at].text for at in near[:_MOST_NEAR]]
+        texts = [context.sentences[at].reading for at in near[:_MOST_NEAR]]
         stated = [number for text in texts for number in read_words(text).numbers]
         absent = [number for number in absent if not _holds(number, stated)]
+    missing_numbers = [number for number in absent if not _is_stated(number, claim, context)]
     return Match(
         sentence=best,
         near=near[:_MOST_NEAR],
@@ -245,38 +274,101 @@ def match_claim(claim: ClaimWords, context: ContextIndex) -> Match:
         chunk_ids=sorted({context.chunk_of[at] for at in near}),
         found=frozenset(word for word, (_, where) in places.items() if best in where),
         missing=sorted(missing, key=lambda word: (-claim.weights[word], word)),
-        missing_numbers=[number for number in absent if not _is_stated(number, claim, context)],
+        missing_numbers=missing_numbers,
+        is_miscounted=all(
+            _is_stated(number, claim, context, of_thing=False) for number in missing_numbers
+        ),
         missing_names=set() if context.is_german else claim.names & missing,
         far_numbers=absent,
     )
 
 
+def _keep_near_answer(claim: ClaimWords, places: Places) -> None:
+    """Leave the words of a question only where the most words of its answer stand."""
+    answered = Counter[int]()
+    for word, (_, where) in places.items():
+        if word not in claim.asked:
+            answered.update(where)
+    most = max(answered.values(), default=0)
+    for word in claim.asked & places.keys():
+        credit, where = places.pop(word)
+        if near := [at for at in where if answered[at] == most]:
+            places[word] = credit, near
+
+
 def _is_stated(
-    number: Number, claim: ClaimWords, context: ContextIndex, *, among: set[int] | None = None
+    number: Number,
+    claim: ClaimWords,
+    context: ContextIndex,
+    *,
+    among: set[int] | None = None,
+    of_thing: bool = True,
 ) -> bool:
-    """True if a sentence has a number of the claim, of the same kind: not metres for per cent.
+    """Whether a sentence has a number of the claim, of the same kind and of the same thing.
+
+    300 metres are no 300 per cent, and three floors are no three rooms.
 
     Args:
         number: One of the claim's.
         claim: The claim.
         context: The context.
         among: Positions of the sentences that count; all where None.
+        of_thing: Whether it must count the same thing there, and not only have the same unit.
     """
     places = context.places(number.stem)
     if among is not None:
         places = [at for at in places if at in among]
     if not places or number.stem not in claim.stems:
         return bool(places)
-    kinds = unit_kinds(claim.stems, claim.stems.index(number.stem))
-    return not kinds or any(
-        _has_kind(context.sentences[at].stems, number.stem, kinds) for at in places[:_COMMON]
+    place = claim.stems.index(number.stem)
+    kinds = unit_kinds(claim.stems, place)
+    things = set[str]()
+    if of_thing and not number.year:
+        things = context.forms(counted(claim.stems, place))
+    if not kinds and not things:
+        return True
+    named = _named(claim, place)
+    return any(
+        _counts(sentence.stems, number.stem, kinds, things) or _has_pair(sentence.stems, named)
+        for sentence in (context.sentences[at] for at in places[:_COMMON])
     )
 
 
-def _has_kind(stems: Sequence[str], number: str, kinds: set[str]) -> bool:
-    """True if a sentence has a number of one of some kinds, or without a known unit."""
-    found = (unit_kinds(stems, at) for at, word in enumerate(stems) if word == number)
-    return any(not theirs or theirs & kinds for theirs in found)
+def _named(claim: ClaimWords, at: int) -> list[str]:
+    """The name that ends in the number at a position, "Apollo 11", which counts nothing."""
+    before = claim.stems[at - 1 : at]
+    is_name = at == 1 or not claim.names.isdisjoint(before)
+    return [*before, claim.stems[at]] if is_name and all(map(is_content, before)) else []
+
+
+def _has_pair(stems: Sequence[str], pair: list[str]) -> bool:
+    return len(pair) > 1 and any(pair == [*both] for both in itertools.pairwise(stems))
+
+
+_FAR_REACH = 5  # words: "19 U.S. Supreme Court justices"
+
+
+def _counts(stems: Sequence[str], number: str, kinds: set[str], things: set[str]) -> bool:
+    """Whether a sentence has a number of one of some kinds and things, as far as it says of what.
+
+    The number that shares most of its words with the things is the one that counts them: not the
+    five of "three gold and five silver medals", where gold medals are counted.
+    """
+    shared = {
+        at: len(things.intersection(counted(stems, at, reach=_FAR_REACH)))
+        for at, word in enumerate(stems)
+        if word[0] == "#"
+    }
+    for at in shared:
+        if stems[at] != number:
+            continue
+        theirs = unit_kinds(stems, at)
+        if kinds and theirs:
+            if kinds & theirs:
+                return True
+        elif not things or not counted(stems, at) or 0 < shared[at] == max(shared.values()):
+            return True
+    return False
 
 
 def _holds(number: Number, stated: Sequence[Number]) -> bool:

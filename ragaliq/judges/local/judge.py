@@ -17,7 +17,7 @@ from ragaliq.judges.base import (
     VerdictsResult,
     digest_of,
 )
-from ragaliq.judges.language.answers import find_claims
+from ragaliq.judges.language.answers import brief_claim, find_claims
 from ragaliq.judges.language.refusals import is_refusal
 from ragaliq.judges.local.relevance import (
     Embed,
@@ -60,13 +60,16 @@ class WordingJudge(BatchingJudge):
 
     async def extract_statements(
         self,
-        query: str,  # noqa: ARG002 - wording is compared, so the question resolves nothing
+        query: str,
         response: str,
     ) -> ClaimsResult:
         """List the sentences, list items and table rows of an answer that can be checked.
 
-        Claims are verbatim slices of the answer: pronouns stay as they are.
+        Claims are verbatim slices of the answer: pronouns stay as they are. An answer of a few
+        words is one claim together with the question.
         """
+        if brief := brief_claim(query, response):
+            return ClaimsResult(claims=[brief], usage=_FREE)
         claims = [response[start:end] for start, end in find_claims(response)]
         return ClaimsResult(claims=claims, usage=_FREE)
 

@@ -44,7 +44,7 @@ def find_sign(claim: ClaimWords, match: Match, context: ContextIndex) -> Sign | 
     """
     if not match.near:
         return None
-    text, stems = context.sentences[match.sentence]
+    _, text, stems = context.sentences[match.sentence]
     sign = None
     if match.far_numbers or any(number.bound for number in claim.numbers):
         theirs = read_words(text)
@@ -96,7 +96,9 @@ def _other_number(claim: ClaimWords, match: Match, theirs: Words) -> Sign | None
     share = _COVER if match.missing_numbers else _FAR_COVER
     if not stated or not _agrees(claim, match, share, without=without):
         return None
-    pairs = itertools.product(match.far_numbers, theirs.numbers)
+    # The same number of something else, "3 floors" where rooms are counted, is not the claim's.
+    different = [number for number in theirs.numbers if number.stem not in claim.stems]
+    pairs = itertools.product(match.far_numbers, different)
     is_rounded = any(_rounds(claimed, other) for claimed, other in pairs)
     is_allowed = any(fit(*pair) is Fit.ALLOWS for pair in itertools.product(absent, stated))
     if is_rounded or is_allowed or _is_in_range(absent[0], theirs):
@@ -284,7 +286,7 @@ def _differ_in_negation(claim: ClaimWords, match: Match, context: ContextIndex) 
     if not _agrees(claim, match, _NEGATION_COVER, words=1):
         return False
     for at in match.near:
-        text, stems = context.sentences[at]
+        _, text, stems = context.sentences[at]
         if denies(stems) == claim.negated:
             return False
         if not claim.negated:

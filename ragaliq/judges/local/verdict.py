@@ -31,16 +31,18 @@ class Features(NamedTuple):
         cover: Share of the claim's weight that was found, half of it in the best window and half in
             the whole context.
         run: Longest run of words shared with a sentence, as a share of the claim's words.
-        missing_number: 1 if a number of the claim is not in the context.
-        missing_name: 1 if a name is not in the context.
-        negation: 1 if the claim is negated and the best sentence is not.
-        contradiction: 1 if there is a positive sign of a contradiction.
+        missing_number: 1 where a number of the claim stands nowhere in the context.
+        miscounted: 1 where all such numbers stand there, but count something else.
+        missing_name: 1 where a name stands nowhere.
+        negation: 1 where the claim denies and the best sentence does not.
+        contradiction: 1 where there is a positive sign of a contradiction.
         length: ln(1 + content words): long claims are never covered in full.
     """
 
     cover: float
     run: float
     missing_number: float
+    miscounted: float
     missing_name: float
     negation: float
     contradiction: float
@@ -77,7 +79,7 @@ class Parameters(NamedTuple):
         """
         total = self.intercept + sum(map(float.__mul__, self.weights, features))
         support = 1.0 / (1.0 + math.exp(-max(-50.0, min(50.0, total))))
-        unfound = features.missing_number or features.missing_name
+        unfound = features.missing_number or features.miscounted or features.missing_name
         return min(support, _MOST_UNFOUND) if unfound else support
 
 
@@ -131,7 +133,8 @@ def examine(
     features = Features(
         cover=(match.window_cover + match.context_cover) / 2,
         run=context.longest_run(parts.stems) / max(len(parts.stems), 1),
-        missing_number=float(bool(match.missing_numbers)),
+        missing_number=float(bool(match.missing_numbers) and not match.is_miscounted),
+        miscounted=float(bool(match.missing_numbers) and match.is_miscounted),
         missing_name=float(bool(match.missing_names)),
         negation=float(parts.negated and not denies(stems)),
         contradiction=float(sign is not None),

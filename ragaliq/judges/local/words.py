@@ -308,11 +308,38 @@ _REACH = 3  # words after a number in which its unit stands: "five full business
 def unit_kinds(stems: Sequence[str], at: int) -> set[str]:
     """Kinds of unit of the number at a position; empty without a unit."""
     for word in stems[at + 1 : at + 1 + _REACH]:
-        if word[0] == "#":
+        if not is_content(word):  # "30 pages a minute" are no minutes
             break
         if word in UNIT_KINDS:
             return UNIT_KINDS[word]
     return set()
+
+
+def counted(stems: Sequence[str], at: int, *, reach: int = _REACH) -> list[str]:
+    """What the number at a position counts: the content words that follow it at once.
+
+    The day of a date and an ordinal count nothing.
+    """
+    follow = itertools.islice(stems, at + 1, at + 1 + reach)
+    words = itertools.takewhile(lambda word: len(word) == 1 or is_content(word), follow)
+    found = [word for word in words if len(word) > 1]  # without "U.S."
+    return [] if found and found[0] in _DATE_WORDS else found
+
+
+_DATE_WORDS = frozenset(
+    map(
+        stem,
+        "st nd rd th january february march april may june july august september october november "
+        "december januar februar märz mai juni juli oktober dezember janvier février mars avril "
+        "juin juillet août septembre octobre novembre décembre enero febrero marzo abril mayo junio "
+        "julio agosto septiembre octubre noviembre diciembre".split(),
+    )
+)
+
+
+def is_content(stem: str) -> bool:
+    """Whether a stem is a word with a meaning of its own: no number and no small word."""
+    return stem[0] != "#" and stem not in FUNCTION_WORDS and stem not in NEGATIONS
 
 
 class _KnownStems(dict[str, str | None]):

@@ -25,6 +25,7 @@ _SIGNS = Features(
     cover=1,
     run=1,
     missing_number=-1,
+    miscounted=-1,
     missing_name=-1,
     negation=-1,
     contradiction=-1,
