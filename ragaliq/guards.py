@@ -272,7 +272,9 @@ class Guard:
             decision = "failed"
         elif all(each.passed and each.status is not Status.PARTIAL for each in results):
             decision, reason = "passed", "every score reaches its threshold"
-        elif Status.ANSWER_REFUSED in statuses or asserts_nothing(evaluation.case.response):
+        elif any(status.is_decline for status in statuses) or asserts_nothing(
+            evaluation.case.response
+        ):
             decision = "no_claims"
         else:
             decision = "unscored"

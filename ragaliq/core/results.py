@@ -35,6 +35,7 @@ class Status(StrEnum):
         is_measured: Whether a score of this status belongs in means and rates.
         is_unanswered: Whether the judge gave no answer, which may pass; a refusal is an answer.
         is_failure: Whether the evaluation itself failed, which says nothing about the answer.
+        is_decline: Whether the answer declines; `answer_withheld` though the context holds it.
     """
 
     SCORED = "scored"
@@ -45,6 +46,7 @@ class Status(StrEnum):
     NO_REFERENCE = "no_reference"
     NO_QUESTION = "no_question"
     ANSWER_REFUSED = "answer_refused"
+    ANSWER_WITHHELD = "answer_withheld"
     JUDGE_REFUSED = "judge_refused"
     JUDGE_ERROR = "judge_error"
     JUDGE_TIMEOUT = "judge_timeout"
@@ -53,6 +55,7 @@ class Status(StrEnum):
         self.is_measured = value in ("scored", "partial")
         self.is_unanswered = value in ("judge_error", "judge_timeout")
         self.is_failure = self.is_unanswered or value == "judge_refused"
+        self.is_decline = value in ("answer_refused", "answer_withheld")
 
 
 class JudgeUsage(BaseModel):

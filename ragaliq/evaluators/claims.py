@@ -142,6 +142,8 @@ async def check_claims(
     with_chunks = has_chunks(case, policy)
     with_context = with_chunks or prompt_source(case, policy) is not None
     nothing = _nothing_to_score(case, policy, with_context=with_context)
+    if nothing is Status.ANSWER_REFUSED:
+        return await _check_decline(case, judge, policy)
     if nothing:
         return ClaimCheck(case=case, status=nothing)
 
@@ -161,17 +163,19 @@ async def check_claims(
     with spending() as spent:
         if batching and strategy == "single_pass" and fits and not undecidable:
             graded = await paid(batching.grade_statements(question, asked, case.context_texts))
+            declined = graded.declined
             claims = [verdict.statement for verdict in graded.verdicts]
             given = dict(enumerate(graded.verdicts))
             verdicts = await verifier.look_again(dict(enumerate(claims)), given)
         else:
-            claims = []
+            claims, declined = [], bool(answer)
             for part in answer:
                 if batching:
                     extracted = await paid(batching.extract_statements(question, part))
                 else:
                     extracted = await paid(judge.extract_claims(part))
-                # A context does not contain its own "(source: refunds.md)".
+                declined = declined and extracted.declined
+                # No context says "(source: refunds.md)" of itself.
                 said = (_CITED.sub(uncited, each) for each in extracted.claims)
                 claims += [claim for claim in said if claim.strip()]
             if undecidable:
@@ -182,10 +186,11 @@ async def check_claims(
             else:
                 verdicts = await verifier.decide(dict(enumerate(claims)))
         elsewhere = await _decide_elsewhere(case, claims, verdicts, verifier)
+        status = Status.NO_CLAIMS
+        if declined and not claims and policy.answer_refusal:
+            status = await _status_of_decline(case, judge)
     if not claims:
-        return ClaimCheck(
-            case=case, status=Status.NO_CLAIMS, usage=spent.usage, skipped=tuple(skipped)
-        )
+        return ClaimCheck(case=case, status=status, usage=spent.usage, skipped=tuple(skipped))
     sources = dict.fromkeys(range(len(claims)), source) | elsewhere
     details = await claim_details(case.response, claims, verdicts, sources, judge)
     status = Status.SCORED if len(verdicts) == len(claims) else Status.PARTIAL
@@ -202,6 +207,39 @@ async def check_claims(
         coverage=_coverage(case.response, details, skipped) if policy.least_coverage else 1.0,
         skipped=tuple(skipped),
     )
+
+
+_HELD = 0.7
+"""Relevance from which on a context holds the main part of what an answer needs."""
+
+
+async def _check_decline(case: RAGTestCase, judge: LLMJudge, policy: ScoringPolicy) -> ClaimCheck:
+    status = Status.ANSWER_REFUSED
+    with spending() as spent:
+        if policy.answer_refusal:
+            status = await _status_of_decline(case, judge)
+    return ClaimCheck(case=case, status=status, usage=spent.usage)
+
+
+async def _status_of_decline(case: RAGTestCase, judge: LLMJudge) -> Status:
+    """Tell an answer that rightly declines from one whose context holds the answer.
+
+    Only judges that are trusted with relevance are asked, once for each part of the context. Where
+    the judge fails, nobody knows: the answer declined.
+    """
+    metrics: object = judge.default_metrics
+    if not (case.query.strip() and case.has_context and isinstance(metrics, tuple)):
+        return Status.ANSWER_REFUSED
+    parts = split_context(case.context_texts, limit_of(judge.max_context_chars))
+    try:
+        for part in parts if "relevance" in metrics else ():
+            text = "\n\n".join(part.texts)
+            found = await paid(judge.evaluate_context_relevance(case.query, text))
+            if found.score >= _HELD:
+                return Status.ANSWER_WITHHELD
+    except JudgeError:
+        pass
+    return Status.ANSWER_REFUSED
 
 
 def _drop_citations(case: RAGTestCase) -> Callable[[re.Match[str]], str]:

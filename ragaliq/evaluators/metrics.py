@@ -111,9 +111,11 @@ class ClaimEvaluator(Evaluator):
             reasoning = wording.no_claims if wording else self.without_claims
             if check.status is Status.NO_CONTEXT:
                 reasoning = "There is no context to check the answer against."
-            elif check.status is Status.ANSWER_REFUSED:
+            elif check.status.is_decline:
                 reasoning = "The answer declines to answer; there is nothing to check."
-            # If a policy gives a score, the reason is that of its reference document.
+                if check.status is Status.ANSWER_WITHHELD:
+                    reasoning = "The answer declines to answer, though the context holds one."
+            # Where a policy gives it a score, the reason is the one its documents give.
             elif check.status is Status.EMPTY_ANSWER and fallback.score is None:
                 reasoning = _EMPTY_ANSWER
             return self.result(

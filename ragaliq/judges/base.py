@@ -37,9 +37,15 @@ class _Reply(BaseModel):
 
 
 class ClaimsResult(_Reply):
-    """The claims an answer makes, in the answer's order."""
+    """The claims an answer makes, in the answer's order.
+
+    Attributes:
+        claims: The claims.
+        declined: Whether the answer only says that it does not know, as far as the judge can tell.
+    """
 
     claims: list[str]
+    declined: bool = False
 
 
 class ClaimVerdict(_Reply):
@@ -88,10 +94,15 @@ class ClaimVerdict(_Reply):
 class VerdictsResult(_Reply):
     """Verdicts on several claims, from the request or found by the judge, as in the reply.
 
-    Some verdicts may be missing, and some may occur twice.
+    Of claims that were asked about some verdicts may be missing, and some may be there twice.
+
+    Attributes:
+        verdicts: The verdicts.
+        declined: Whether the answer, where the judge saw it, only says that it does not know.
     """
 
     verdicts: list[ClaimVerdict]
+    declined: bool = False
 
     def by_claim(self, claims: int) -> dict[int, ClaimVerdict]:
         """Verdicts by the position of their claim; verdicts on other claims are ignored.
@@ -265,7 +276,8 @@ class BatchingJudge(LLMJudge):
             verdict.model_copy(update={"statement": claim})
             for verdict, claim in zip(verdicts, found.claims, strict=True)
         ]
-        return VerdictsResult(verdicts=statements, usage=found.spent() + reply.spent())
+        usage = found.spent() + reply.spent()
+        return VerdictsResult(verdicts=statements, declined=found.declined, usage=usage)
 
     def _all_decided(self, reply: VerdictsResult, claims: Sequence[str]) -> list[ClaimVerdict]:
         """Verdicts in the order of the claims; raises JudgeResponseError if one is missing."""

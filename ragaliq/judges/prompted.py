@@ -187,7 +187,7 @@ class PromptedJudge(BatchingJudge):
         prompt = self._prompt("extract_statements", Asked(question=query, answer=response))
         reply, usage = await self.ask(prompt, ClaimsReply)
         claims = [claim.strip() for claim in reply.claims if claim.strip()]
-        return ClaimsResult(claims=claims, usage=usage)
+        return ClaimsResult(claims=claims, declined=reply.declined and not claims, usage=usage)
 
     async def verify_claims(self, claims: Sequence[str], context: Sequence[str]) -> VerdictsResult:
         """Decide all claims in one call; an empty context decides them without one.
@@ -228,6 +228,7 @@ class PromptedJudge(BatchingJudge):
                 verdict_of(item, index=index, chunks=len(context))
                 for index, item in enumerate(statements)
             ],
+            declined=reply.declined and not statements,
             usage=usage,
         )
 

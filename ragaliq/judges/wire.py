@@ -54,6 +54,7 @@ class _Wire(BaseModel):
 
 
 class ClaimsReply(_Wire):  # noqa: D101  a docstring would travel to the model in the schema
+    declined: bool = False
     claims: list[str]
 
 
@@ -80,6 +81,7 @@ class StatementReply(_Wire):  # noqa: D101
 
 
 class GradedReply(_Wire):  # noqa: D101
+    declined: bool = False
     statements: list[StatementReply]
 
 
@@ -155,7 +157,10 @@ def _plain(part: Any, definitions: _Schema) -> Any:
     if "$ref" in part:
         return _plain(definitions[part["$ref"].rpartition("/")[2]], definitions)
     if part.get("type") != "object":
-        return {key: _plain(value, definitions) for key, value in part.items() if key != "title"}
+        unneeded = ("title", "default")
+        return {
+            key: _plain(value, definitions) for key, value in part.items() if key not in unneeded
+        }
     properties = {key: _plain(value, definitions) for key, value in part["properties"].items()}
     return {
         "type": "object",

@@ -10,6 +10,7 @@ from ragaliq.records import EvaluationRecord
 
 _REASONS = {
     Status.NO_CONTEXT: "no context",
+    Status.ANSWER_WITHHELD: "declined, though the context held the answer",
     Status.ANSWER_REFUSED: "declined",
     Status.EMPTY_ANSWER: "empty answer",
 }

@@ -1,9 +1,19 @@
 """An application's own way to decline is a status, not a score."""
 
+import json
+
 import pytest
 
-from ragaliq import LocalJudge, Monitor, RAGTestCase, ScoringPolicy, evaluate
-from ragaliq.errors import ConfigurationError
+from ragaliq import (
+    ChatModelJudge,
+    JudgeUsage,
+    LocalJudge,
+    Monitor,
+    RAGTestCase,
+    ScoringPolicy,
+    evaluate,
+)
+from ragaliq.errors import ConfigurationError, JudgeAPIError
 from ragaliq.evaluators import FaithfulnessEvaluator
 
 OWN = ("Ask the front desk!", "/nothing on .{1,40} in our files/")
@@ -48,3 +58,72 @@ def test_a_monitor_takes_them():
 def test_a_wrong_one_is_refused_at_once(wrong):
     with pytest.raises(ConfigurationError, match="declines"):
         evaluate([case("Yes.")], judge="local", declines=[wrong])
+
+
+UNKNOWN = "Our team is unable to help with that one."
+DECLINED = {"declined": True, "claims": []}
+RELEVANCE = {"reasoning": "It is there.", "score": 0.9}
+
+
+def judge_saying(*replies):
+    """A judge with these replies in turn, and the requests that it gets."""
+    left, asked = list(replies), []
+
+    async def complete(system, user):
+        asked.append(user)
+        reply = left.pop(0)
+        if isinstance(reply, Exception):
+            raise reply
+        return json.dumps(reply), JudgeUsage(input_tokens=10, output_tokens=1, requests=1)
+
+    return ChatModelJudge(complete, model="m"), asked
+
+
+@pytest.mark.parametrize(
+    ("answer", "replies", "status"),
+    [
+        ("I do not know.", [RELEVANCE], "answer_withheld"),
+        ("I do not know.", [RELEVANCE | {"score": 0.4}], "answer_refused"),
+        (UNKNOWN, [DECLINED, RELEVANCE], "answer_withheld"),
+        (UNKNOWN, [DECLINED, RELEVANCE | {"score": 0.1}], "answer_refused"),
+        (UNKNOWN, [DECLINED | {"declined": False}], "no_claims"),
+        (UNKNOWN, [{"claims": []}], "no_claims"),
+        # The judge failed, and nobody knows what the context holds.
+        ("I do not know.", [JudgeAPIError("broke")], "answer_refused"),
+    ],
+)
+async def test_a_judge_tells_a_decline_from_one_whose_context_held_the_answer(
+    answer, replies, status
+):
+    judge, asked = judge_saying(*replies)
+    metric = FaithfulnessEvaluator(policy=ScoringPolicy.LIVE)
+    result = await metric.evaluate(case(answer), judge)
+    assert (result.status, result.score) == (status, None)
+    assert len(asked) == len(replies)
+    assert result.usage.requests == sum(not isinstance(each, Exception) for each in replies)
+    if RELEVANCE in replies:
+        assert "Refunds take five days." in asked[-1]
+        assert "though the context holds one" in result.reasoning
+
+
+async def test_what_is_claimed_counts_more_than_that_a_judge_calls_it_a_decline():
+    verdict = {"claim_id": "c1", "reason": "so", "evidence": "", "chunk_ids": []}
+    verdict |= {"verdict": "NOT_ENOUGH_INFO", "confidence": 0.9}
+    claimed = DECLINED | {"claims": ["Refunds take nine days."]}
+    judge, _ = judge_saying(claimed, {"verdicts": [verdict]})
+    metric = FaithfulnessEvaluator(policy=ScoringPolicy.LIVE)
+    result = await metric.evaluate(case("Hard to say, nine days."), judge)
+    assert (result.status, result.score) == ("scored", 0.0)
+
+
+async def test_a_judge_that_is_not_trusted_with_relevance_is_not_asked_what_the_context_holds():
+    metric = FaithfulnessEvaluator(policy=ScoringPolicy.LIVE)
+    result = await metric.evaluate(case("I do not know."), LocalJudge())
+    assert result.status == "answer_refused"
+
+
+async def test_a_decline_in_one_pass_is_told_by_the_same_reply():
+    judge, asked = judge_saying({"declined": True, "statements": []}, RELEVANCE)
+    metric = FaithfulnessEvaluator(policy=ScoringPolicy.LIVE, strategy="single_pass")
+    assert (await metric.evaluate(case(UNKNOWN), judge)).status == "answer_withheld"
+    assert len(asked) == 2
