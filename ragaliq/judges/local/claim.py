@@ -127,8 +127,10 @@ class ClaimWords:
 
 def read_claim(text: str, frequencies: WordFrequencies) -> ClaimWords:
     """Take a claim apart."""
-    text = _AMOUNT_ASKED.sub("", _ATTRIBUTION.sub("", reading_of(text)))
-    answered = _ANSWERED.fullmatch(text)
+    text, answered = _ATTRIBUTION.sub("", reading_of(text)), None
+    if "?" in text or "？" in text:
+        text = _AMOUNT_ASKED.sub("", text)
+        answered = _ANSWERED.fullmatch(text)
     stems, numbers = read_words(text)
     bounds = {stem(word) for number in numbers for word in number.bound.split()}
     content = (word for word in stems if word not in _NO_CONTENT and word not in bounds)
@@ -158,7 +160,7 @@ def _weigh_question(weights: dict[str, float], said: Sequence[str]) -> frozenset
 
     None where the answer has no words of its own: "Yes" states what was asked.
     """
-    asked = weights.keys() - said
+    asked = [word for word in weights if word not in said]
     own = sum(weights.values()) - sum(weights[word] for word in asked)
     if not own or not asked:
         return frozenset()

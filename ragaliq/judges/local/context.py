@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from ragaliq.judges.language.sentences import detect_language
+from ragaliq.judges.language.sentences import detect_language, split_sentences
 from ragaliq.judges.local.claim import ClaimWords
 from ragaliq.judges.local.numbers import END, Fit, Number, comparable, fit
-from ragaliq.judges.local.records import statements
+from ragaliq.judges.local.records import holds_data, statements
 from ragaliq.judges.local.words import (
     FUNCTION_WORDS,
     counted,
@@ -63,28 +63,31 @@ class ReadChunk(NamedTuple):
 
 
 def _read(chunk: str) -> ReadChunk:
-    texts: list[str] = []
-    readings: list[str] = []
     language = detect_language(chunk)
-    for text, reading in statements(chunk, language=language):
-        if text is not reading:
-            texts.append(text[:_LONGEST])
-            readings.append(reading)
-            continue
-        start = 0
-        while len(text) - start > _LONGEST:
-            space = text.rfind(" ", start + _LONGEST // 2, start + _LONGEST)
-            cut = space if space > 0 else start + _LONGEST
-            texts.append(text[start:cut])
-            start = cut + (space > 0)
-        texts.append(text[start:])
-        readings += texts[len(readings) :]
+    texts = readings = _cut(chunk, language)
+    if holds_data(chunk):
+        stated = list(statements(chunk, texts))
+        texts = [text[:_LONGEST] for text, _ in stated]
+        readings = [reading for _, reading in stated]
     words = read_words(join(readings), is_joined=True).stems
     text = "\n".join(["", *words, ""])
     lines = text.split(END)[:-1]
     stems = (line.split("\n")[1:-1] for line in lines)
     sentences = list(map(Sentence, texts, readings, stems))
     return ReadChunk(sentences, lines, text, set(words), language)
+
+
+def _cut(chunk: str, language: str) -> list[str]:
+    texts: list[str] = []
+    for first, end in split_sentences(chunk, language=language):
+        start = first
+        while end - start > _LONGEST:
+            space = chunk.rfind(" ", start + _LONGEST // 2, start + _LONGEST)
+            cut = space if space > 0 else start + _LONGEST
+            texts.append(chunk[start:cut])
+            start = cut + (space > 0)
+        texts.append(chunk[start:end])
+    return texts
 
 
 _read_or_kept = lru_cache(maxsize=_KEPT)(_read)
@@ -290,7 +293,8 @@ def _keep_near_answer(claim: ClaimWords, places: Places) -> None:
         if word not in claim.asked:
             answered.update(where)
     most = max(answered.values(), default=0)
-    for word in claim.asked & places.keys():
+    # In the claim's order, which makes the sums of the weights the same each time.
+    for word in [word for word in places if word in claim.asked]:
         credit, where = places.pop(word)
         if near := [at for at in where if answered[at] == most]:
             places[word] = credit, near
@@ -322,15 +326,17 @@ def _is_stated(
         return bool(places)
     place = claim.stems.index(number.stem)
     kinds = unit_kinds(claim.stems, place)
-    things = set[str]()
-    if of_thing and not number.year:
-        things = context.forms(counted(claim.stems, place))
+    things = counted(claim.stems, place) if of_thing and not number.year else []
     if not kinds and not things:
         return True
-    named = _named(claim, place)
+    having = [context.sentences[at].stems for at in places[:_COMMON]]
+    if any(_counts(stems, number.stem, kinds, set(things)) for stems in having):
+        return True
+    if not things:
+        return False
+    named, forms = _named(claim, place), context.forms(things)
     return any(
-        _counts(sentence.stems, number.stem, kinds, things) or _has_pair(sentence.stems, named)
-        for sentence in (context.sentences[at] for at in places[:_COMMON])
+        _counts(stems, number.stem, kinds, forms) or _has_pair(stems, named) for stems in having
     )
 
 
@@ -354,21 +360,23 @@ def _counts(stems: Sequence[str], number: str, kinds: set[str], things: set[str]
     The number that shares most of its words with the things is the one that counts them: not the
     five of "three gold and five silver medals", where gold medals are counted.
     """
-    shared = {
-        at: len(things.intersection(counted(stems, at, reach=_FAR_REACH)))
-        for at, word in enumerate(stems)
-        if word[0] == "#"
-    }
-    for at in shared:
-        if stems[at] != number:
-            continue
+    for at in [at for at, word in enumerate(stems) if word == number]:
         theirs = unit_kinds(stems, at)
         if kinds and theirs:
             if kinds & theirs:
                 return True
-        elif not things or not counted(stems, at) or 0 < shared[at] == max(shared.values()):
+        elif not things or not counted(stems, at):
             return True
+        elif shared := _share(stems, at, things):
+            others = (other for other, word in enumerate(stems) if word[0] == "#")
+            if shared >= max(_share(stems, other, things) for other in others):
+                return True
     return False
+
+
+def _share(stems: Sequence[str], at: int, things: set[str]) -> int:
+    """How many of some things the number at a position counts."""
+    return len(things.intersection(counted(stems, at, reach=_FAR_REACH)))
 
 
 def _holds(number: Number, stated: Sequence[Number]) -> bool:

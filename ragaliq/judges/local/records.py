@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
-
-from ragaliq.judges.language.sentences import split_sentences
 
 
 class Statement(NamedTuple):
@@ -36,33 +34,45 @@ _TABLE_RULE = re.compile(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*")
 _KEY_WORDS = re.compile(r"_+|(?<=[a-z])(?=[A-Z])")
 # "refunds: 17" and "refunds = 17", where nothing follows the number.
 _PAIR = re.compile(
-    r"(?P<key>[^\W\d_][\w /-]{0,40}?)\s?(?:[:=]\s|=)\s*(?P<value>[$€£]?\d[\d.,]*\d|\d)(?=\s*(?:[,;|.]|$))",
+    r"(?P<key>[^\W\d_][\w /-]{0,40}?)\s?(?:[:=]\s|=)\s*(?P<value>[$€£]?\d[\d.,]*\d|\d)"
+    r"(?=\s*(?:[,;|.]|$))",
     re.MULTILINE,
 )
+_PAIR_HINT = re.compile(r"[:=](?:\s|(?<==))[$€£]?\d")
 
 
-def statements(chunk: str, *, language: str) -> Iterator[Statement]:
+def holds_data(chunk: str) -> bool:
+    """Whether a chunk may hold a record, a table or a number after its key."""
+    begins = chunk[0] if chunk[:1].strip() else chunk.lstrip()[:1]
+    return begins in ("{", "[") or "|" in chunk or _may_hold_pairs(chunk)
+
+
+def _may_hold_pairs(text: str) -> bool:
+    # The signs are asked first: a search for one character is far faster.
+    return (":" in text or "=" in text) and _PAIR_HINT.search(text) is not None
+
+
+def statements(chunk: str, sentences: Iterable[str]) -> Iterator[Statement]:
     """The statements of a chunk, in order: its records where it is data, else its sentences."""
-    begins = chunk.lstrip()[:1]
-    if begins in ("{", "["):
+    if chunk.lstrip()[:1] in ("{", "["):
         found = list(_records(chunk))
         if found:
             yield from found
             return
     header: list[str] = []
     before = ""
-    for start, end in split_sentences(chunk, language=language):
-        text = chunk[start:end]
-        if "|" in text:
-            if _TABLE_RULE.fullmatch(text):
-                header = _cells(before)
-            elif header and len(cells := _cells(text)) == len(header):
-                yield Statement(text, _pairs(zip(header, cells, strict=True)))
-                continue
-            before = text
-        else:
+    for text in sentences:
+        if "|" not in text:
             header = []
-        yield Statement(text, _read_pairs(text))
+            yield Statement(text, _read_pairs(text))
+            continue
+        cells, reading = _cells(text), _read_pairs(text)
+        if _TABLE_RULE.fullmatch(text):
+            header = _cells(before)
+        elif len(cells) == len(header):
+            reading = _pairs(zip(header, cells, strict=True))
+        yield Statement(text, reading)
+        before = text
 
 
 def reading_of(claim: str) -> str:
@@ -74,7 +84,7 @@ def reading_of(claim: str) -> str:
 
 def _read_pairs(text: str) -> str:
     """The text itself where it has no such pairs."""
-    if ":" not in text and "=" not in text:
+    if not _may_hold_pairs(text):
         return text
     return _PAIR.sub(r"\g<value> \g<key>", text)
 

@@ -52,7 +52,7 @@ def find_sign(claim: ClaimWords, match: Match, context: ContextIndex) -> Sign | 
     sign = sign or _other_unit(claim, match, stems)
     has_word = not (claim.negated or _DECISIVE.isdisjoint(claim.stems))
     if not sign and has_word and not denies(stems):
-        sign = _other_word(claim, match, stems)
+        sign = _other_word(claim, match, stems) or _other_small_word(claim, match, stems)
     if not sign and _differ_in_negation(claim, match, context):
         sign = Sign("negation")
     return sign
@@ -275,7 +275,43 @@ def _grouped(stems: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-_DECISIVE = _SIDES.keys() | {"may"}
+# Of small words that decide: when, and of how many.
+_BEFORE = "before until till prior bis vor avant antes hasta"
+_AFTER = "after since from ab seit nach après depuis después desde"
+_ALL, _PART = (
+    "all every each alle jede jeder jedes",
+    "some most many few several einige manche viele",
+)
+# Word of a claim -> those that it is not, where the same word follows.
+_CONFLICTS = {
+    stem(word): frozenset(map(stem, others.split()))
+    for words, others in ((_BEFORE, _AFTER), (_AFTER, _BEFORE), (_ALL, _PART))
+    for word in words.split()
+}
+_DECISIVE = _SIDES.keys() | _CONFLICTS.keys() | {"may"}
+_ARTICLES = frozenset("of the a an der die das dem den le la les el los las zum".split())
+
+
+def _other_small_word(claim: ClaimWords, match: Match, sentence: Sequence[str]) -> Sign | None:
+    """A small word that decides: "after noon" against "before noon", "all rooms" against "most"."""
+    for word, follows in dict.fromkeys(_followed(claim.stems)):
+        if word not in _CONFLICTS:
+            continue
+        theirs = [other for other, same in _followed(sentence) if same == follows]
+        stated = [other for other in theirs if other in _CONFLICTS[word]]
+        if stated and word not in theirs and _agrees(claim, match, _COVER, without=(word,)):
+            return Sign("word", (word, follows), (stated[0], follows))
+    return None
+
+
+def _followed(stems: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Each word and the next that is no article."""
+    later = ""
+    for word in reversed(stems):
+        if later:
+            yield word, later
+        if word not in _ARTICLES:
+            later = word
 
 
 # Denials.

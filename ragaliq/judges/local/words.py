@@ -331,8 +331,8 @@ _DATE_WORDS = frozenset(
         stem,
         "st nd rd th january february march april may june july august september october november "
         "december januar februar märz mai juni juli oktober dezember janvier février mars avril "
-        "juin juillet août septembre octobre novembre décembre enero febrero marzo abril mayo junio "
-        "julio agosto septiembre octubre noviembre diciembre".split(),
+        "juin juillet août septembre octobre novembre décembre enero febrero marzo abril mayo "
+        "junio julio agosto septiembre octubre noviembre diciembre".split(),
     )
 )
 

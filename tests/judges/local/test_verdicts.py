@@ -45,6 +45,18 @@ async def test_a_typical_error_is_told_from_the_same_said_right(judge, line):
     assert said_wrong.verdict == ("SUPPORTED" if line[0] == "!" else verdict), said_wrong.reason
 
 
+# Small words that decide, on claims that were written before the rule was looked at again.
+
+SMALL_WORDS = Path(__file__).with_name("small_words.txt").read_text("utf-8").splitlines()
+
+
+@pytest.mark.parametrize("line", [line for line in SMALL_WORDS if line[:1] != "#"])
+async def test_before_and_after_all_and_some_are_told_apart(judge, line):
+    _, context, right, wrong = (cell.strip() for cell in line.split("|"))
+    verdicts = (await judge.verify_claims([right, wrong], [context])).verdicts
+    assert [each.verdict for each in verdicts] == ["SUPPORTED", "CONTRADICTED"]
+
+
 # Bounds: what "up to 14" says of 14, of 5 and of 30.
 
 RENTALS = {

@@ -1,0 +1,155 @@
+"""A number counts with the thing it counts, a record is one statement, a brief answer one too."""
+
+import asyncio
+
+import pytest
+
+from ragaliq import LocalJudge, RAGTestCase
+from ragaliq.evaluators import FaithfulnessEvaluator
+
+S, C, N = "SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO"
+ELSEWHERE = "The shop in Vienna opens at nine on Saturdays."
+
+
+def decided(claim, context):
+    return asyncio.run(LocalJudge().verify_claim(claim, [context, ELSEWHERE]))
+
+
+FLOORS = "The hotel has 3 floors and 40 rooms."
+TRIAL = "The trial lasts 14 days and costs 9 euros."
+MEDALS = "He won 3 gold medals and 5 silver medals."
+FAMILY = "A family ticket admits 2 adults and 3 children."
+
+
+@pytest.mark.parametrize(
+    ("context", "claim", "expected"),
+    [
+        ("The hotel has 3 floors and a large garden.", "The hotel has 3 rooms.", N),
+        (FLOORS, "The hotel has 3 rooms.", C),
+        (FLOORS, "The hotel has 40 rooms.", S),
+        ("It runs for twelve hours. It ships within a week.", "It ships within 2 days.", N),
+        (TRIAL, "The trial lasts 9 days.", C),
+        (TRIAL, "The trial costs 9 euros.", S),
+        ("The library lends 10 books for 4 weeks.", "The library lends 4 books.", C),
+        (FAMILY, "A family ticket admits 3 adults.", C),
+        (FAMILY, "A family ticket admits three children and two adults.", S),
+        (MEDALS, "He won 5 gold medals.", C),
+        (MEDALS, "He won 5 silver medals.", S),
+        ("The kit has 120 small red parts.", "The kit has 120 parts.", S),
+        ("The city council has 51 elected members.", "The council has 51 members.", S),
+        ("The park covers 40 hectares and has 12 km of paths.", "The park covers 12 hectares.", C),
+        ("The printer prints 30 pages per minute.", "The printer prints 30 photos a minute.", N),
+        ("The museum has 3,200 paintings.", "The museum has 3,200 sculptures.", N),
+        ("Die Stadt hat 12 Brücken und 3 Häfen.", "Die Stadt hat 3 Brücken.", C),
+        ("L'hôtel a 3 étages et 40 chambres.", "L'hôtel a 3 chambres.", C),
+        # a name, a date and an ordinal count nothing
+        ("Apollo 11 landed on the moon in 1969.", "Apollo 11 reached the moon in 1969.", S),
+        ("Windows 11 needs 4 GB of memory.", "Windows 11 requires 4 GB of memory.", S),
+        ("Ada Keller was born on 22 November 1968.", "Ada Keller was born November 22nd, 1968.", S),
+        ("Yale has educated 19 U.S. Supreme Court justices.", "Yale has educated 19 justices.", S),
+    ],
+)
+def test_a_number_counts_with_its_thing_only(context, claim, expected):
+    verdict = decided(claim, context)
+    assert verdict.verdict == expected, verdict.reason
+
+
+JSON = (
+    '[{"city": "Oslo", "refunds": 17, "returns": 4}, '
+    '{"city": "Bergen", "refunds": 23, "returns": 9}]'
+)
+TABLE = "| city | refunds | returns |\n|---|---|---|\n| Oslo | 17 | 4 |\n| Bergen | 23 | 9 |"
+LIST = "Order: 4411\nStatus: shipped\nTotal: 49 euros\nItems: 3\nRefunds: 17"
+NESTED = (
+    '{"orderId": 4411, "is_gift": false, "lines": [{"article": "lamp", "quantity": 2}, '
+    '{"article": "cable", "quantity": 5}]}'
+)
+INLINE = "Refunds: 17, returns: 4, complaints: 2."
+
+
+@pytest.mark.parametrize(
+    ("context", "claim", "expected"),
+    [
+        *(
+            (context, *row)
+            for context in (JSON, TABLE)
+            for row in (
+                ("Oslo had 17 refunds.", S),
+                ("Bergen had 23 refunds and 9 returns.", S),
+                ("Bergen had 17 refunds.", C),
+                ("Oslo had 4 refunds.", C),
+                ("Trondheim had 17 refunds.", N),
+            )
+        ),
+        (LIST, "There were 17 refunds.", S),
+        (LIST, "The total is 49 euros.", S),
+        (LIST, "The order has 3 items.", S),
+        (LIST, "The status is shipped.", S),
+        (NESTED, "The quantity of the lamp is 2.", S),
+        (NESTED, "The quantity of the lamp is 5.", C),
+        (NESTED, "The order id is 4411.", S),
+        (INLINE, "There were 17 refunds.", S),
+        (INLINE, "There were 2 complaints.", S),
+        ("[('Oslo', 17), ('Bergen', 23)]", "Bergen: 23", S),
+        ("There were 17 refunds and 4 returns in Oslo.", "Refunds: 17", S),
+        ("There were 17 refunds and 4 returns in Oslo.", '{"city": "Oslo", "refunds": 17}', S),
+        ("There were 17 refunds and 4 returns in Oslo.", '{"city": "Oslo", "refunds": 4}', C),
+    ],
+)
+def test_a_record_is_read_as_one_statement_and_quoted_word_for_word(context, claim, expected):
+    verdict = decided(claim, context)
+    assert verdict.verdict == expected, verdict.reason
+    assert verdict.evidence in context
+
+
+@pytest.mark.parametrize(
+    "begin", ["{", "[", "[(", "[[", '{"a": ', "[Document 1] ", "| a |\n|--|\n"]
+)
+def test_what_only_looks_like_a_record_is_read_as_sentences(begin):
+    text = f"{begin}Refunds are paid within five days."
+    assert decided("Refunds are paid within five days.", text).verdict == S
+    assert decided("Refunds are paid within five days.", f"{begin * 3_000} {text}").verdict != C
+
+
+FOUNDED = "The company was founded by Ada Keller in Graz in 1962."
+NORWAY = "Oslo is the capital of Norway. Bergen is on the coast."
+PAID = "Refunds are paid within 14 days. The shop has 5 branches."
+PLANS = "The basic plan costs €9 a month, the pro plan €19."
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "context", "expected"),
+    [
+        ("What is the capital of Norway?", "Oslo", NORWAY, S),
+        ("What is the capital of Norway?", "Bergen", NORWAY, N),
+        ("capital of norway", "**Oslo**", NORWAY, S),
+        ("How many branches does the shop have?", "5", PAID, S),
+        ("How many branches does the shop have?", "14", PAID, C),
+        ("After how many days are refunds paid?", "5", PAID, N),
+        ("Who founded the company?", "Ada Keller", FOUNDED, S),
+        ("Who founded the company?", "Jon Maas", FOUNDED, N),
+        ("When was the company founded?", "In 1962.", FOUNDED, S),
+        ("When was the company founded?", "1985", FOUNDED, C),
+        ("I want two. What does the basic plan cost?", "€9 a month", PLANS, S),
+        ("What does the basic plan cost?", "€29", PLANS, C),
+        ("Is breakfast included?", "Yes.", "Breakfast is included in the price.", S),
+        ("Is breakfast included?", "No.", "Breakfast is included in the price.", C),
+        ("Is breakfast included?", "No", "Breakfast is not included in the price.", S),
+        ("Is breakfast included?", "Yes", "Breakfast is not included in the price.", C),
+        ("Is there a pool?", "Yes", "The hotel has a sauna.", N),
+        ("Wie lange dauert die Lieferung?", "Drei Tage", "Die Lieferung dauert drei Tage.", S),
+        ("Wie lange dauert die Lieferung?", "Drei Wochen", "Die Lieferung dauert drei Tage.", C),
+    ],
+)
+async def test_a_brief_answer_is_checked_with_its_question(question, answer, context, expected):
+    case = RAGTestCase(query=question, response=answer, context=[context, ELSEWHERE])
+    result = await FaithfulnessEvaluator().evaluate(case, LocalJudge())
+    (claim,) = result.claims
+    assert claim.verdict == expected, claim.reason
+    assert claim.claim.startswith(question.split(". ")[-1].rstrip("?"))
+
+
+@pytest.mark.parametrize("answer", ["It is Oslo.", "Oslo is the capital.", "Thanks!", "Oslo?"])
+async def test_a_sentence_or_a_courtesy_stays_as_it_is(answer):
+    claims = (await LocalJudge().extract_statements("What is the capital?", answer)).claims
+    assert claims == ([answer] if answer.startswith(("It", "Oslo is")) else [])
