@@ -66,7 +66,7 @@ OUTCOMES = {
         "RAGAS     0.0 fails scored, 2",
         "RAG_EVALS 0.0 fails scored, 2",
         "PROMPTFOO 0.0 fails scored, 2",
-        "LIVE      - - answer_refused, 0",
+        "LIVE      - - answer_refused, 1",
     ),
     "no context": (
         "RAGALIQ   0.0 fails scored, 1",

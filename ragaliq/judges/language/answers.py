@@ -377,7 +377,7 @@ def brief_claim(question: str, answer: str) -> str:
         return ""
     is_reply = _YES_OR_NO.issuperset(words)
     asked = [question[start:end] for start, end in split_sentences(question)]
-    if not asked or len(asked[-1]) > _LONGEST_QUESTION:
+    if not asked or len(asked[-1]) > _LONGEST_QUESTION or asked[-1].endswith((".", "!")):
         return ""
     if not is_reply and (_kind(said) is not None or not _VERBS.isdisjoint(words)):
         return ""

@@ -98,7 +98,9 @@ _ANSWERED = re.compile(
 )
 _ASKED_SHARE = 0.5  # weight of all words of the question, as a share of the answer's
 _AMOUNT_ASKED = re.compile(
-    r"\bhow (?:many|much|long|far|old|often|big|tall|high|large|deep)\b", re.IGNORECASE
+    r"\bhow (?:many|much|long|far|old|often|big|tall|high|large|deep)\b"
+    r"|\bwie ?(?:viele?|lange?|oft|alt)\b|\b(?:combien|cuánt[oa]s?|quant[ieoa]s?|hoeveel)\b",
+    re.IGNORECASE,
 )
 _NO_CONTENT = FUNCTION_WORDS | NEGATIONS
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
@@ -112,8 +114,8 @@ class ClaimWords:
         stems: All words in order.
         weights: Content words with their weights.
         numbers: Numbers that must be in the context.
-        names: Content words with a capital, but for the first word.
-        negated: Whether the claim denies something; "Not sure, but ..." does not.
+        names: Capitalised content words except the first word.
+        negated: Whether the claim is negated; "Not sure, but ..." is not.
         asked: Content words of the question that the claim answers; empty for a sentence.
     """
 
@@ -126,7 +128,7 @@ class ClaimWords:
 
 
 def read_claim(text: str, frequencies: WordFrequencies) -> ClaimWords:
-    """Take a claim apart."""
+    """Parse a claim."""
     text, answered = _ATTRIBUTION.sub("", reading_of(text)), None
     if "?" in text or "？" in text:
         text = _AMOUNT_ASKED.sub("", text)

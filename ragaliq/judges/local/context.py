@@ -216,13 +216,12 @@ class Match:
         window_cover: Share covered by the best three neighbouring sentences of a chunk.
         context_cover: Share covered by the whole context.
         chunk_ids: Chunks with a sentence about as good as the best.
-        found: Words of the claim that stand in the best sentence, in any form.
-        missing: Content words that stand nowhere in the context, the most telling first.
-        missing_numbers: Numbers of `far_numbers` that stand nowhere in the context, or of another
-            thing only.
-        is_miscounted: Whether all of them stand there, of another thing: "3 floors" for 3 rooms.
-        missing_names: Names that stand nowhere; none in German, which has capitals elsewhere too.
-        far_numbers: Numbers that none of the `near` sentences has or, for a bound, fits.
+        found: Words of the claim in the best sentence, in any form.
+        missing: Content words that are not in the context, the heaviest first.
+        missing_numbers: Numbers of `far_numbers` that are not in the context, or of another thing.
+        is_miscounted: Whether all of them are there, of another thing: "3 floors" for 3 rooms.
+        missing_names: Names that are not in the context; empty for German, which capitalises nouns.
+        far_numbers: Numbers that no `near` sentence has or, for a bound, fits.
     """
 
     sentence: int
@@ -308,7 +307,7 @@ def _is_stated(
     among: set[int] | None = None,
     of_thing: bool = True,
 ) -> bool:
-    """Whether a sentence has a number of the claim, of the same kind and of the same thing.
+    """True if a sentence has a number of the claim, of the same kind and of the same thing.
 
     300 metres are no 300 per cent, and three floors are no three rooms.
 
@@ -317,7 +316,7 @@ def _is_stated(
         claim: The claim.
         context: The context.
         among: Positions of the sentences that count; all where None.
-        of_thing: Whether it must count the same thing there, and not only have the same unit.
+        of_thing: Whether it must count the same thing, and not only have the same unit.
     """
     places = context.places(number.stem)
     if among is not None:
@@ -355,7 +354,7 @@ _FAR_REACH = 5  # words: "19 U.S. Supreme Court justices"
 
 
 def _counts(stems: Sequence[str], number: str, kinds: set[str], things: set[str]) -> bool:
-    """Whether a sentence has a number of one of some kinds and things, as far as it says of what.
+    """True if a sentence has a number of one of some kinds and things, as far as it names them.
 
     The number that shares most of its words with the things is the one that counts them: not the
     five of "three gold and five silver medals", where gold medals are counted.
@@ -375,7 +374,7 @@ def _counts(stems: Sequence[str], number: str, kinds: set[str], things: set[str]
 
 
 def _share(stems: Sequence[str], at: int, things: set[str]) -> int:
-    """How many of some things the number at a position counts."""
+    """Number of some things that the number at a position counts."""
     return len(things.intersection(counted(stems, at, reach=_FAR_REACH)))
 
 

@@ -1,6 +1,6 @@
 """Values without sentences, read as statements: JSON records, rows, tables and key-value lists.
 
-A record is one statement, so that no value of another record stands beside its own. A number is
+A record is one statement, so that no value of another record is taken for its own. A number is
 read before its key, as prose has it: `"refunds": 17` is "17 refunds". The text that is quoted stays
 word for word.
 """
@@ -42,7 +42,7 @@ _PAIR_HINT = re.compile(r"[:=](?:\s|(?<==))[$€£]?\d")
 
 
 def holds_data(chunk: str) -> bool:
-    """Whether a chunk may hold a record, a table or a number after its key."""
+    """True if a chunk may hold a record, a table or a number after its key."""
     begins = chunk[0] if chunk[:1].strip() else chunk.lstrip()[:1]
     return begins in ("{", "[") or "|" in chunk or _may_hold_pairs(chunk)
 
@@ -99,12 +99,10 @@ def _pairs(pairs: Iterator[tuple[str, object]]) -> str:
 
 def _pair(key: str, value: object) -> str:
     named = _KEY_WORDS.sub(" ", key)
-    said = {True: "yes", False: "no", None: ""}.get(value, str(value)) if _is_flag(value) else value
-    return f"{said} {named}" if str(said)[:1].isdigit() else f"{named} {said}"
-
-
-def _is_flag(value: object) -> bool:
-    return value is None or isinstance(value, bool)
+    said = "" if value is None else str(value)
+    if isinstance(value, bool):
+        said = "yes" if value else "no"
+    return f"{said} {named}" if said[:1].isdigit() else f"{named} {said}"
 
 
 def _records(chunk: str) -> Iterator[Statement]:

@@ -31,11 +31,11 @@ class Features(NamedTuple):
         cover: Share of the claim's weight that was found, half of it in the best window and half in
             the whole context.
         run: Longest run of words shared with a sentence, as a share of the claim's words.
-        missing_number: 1 where a number of the claim stands nowhere in the context.
-        miscounted: 1 where all such numbers stand there, but count something else.
-        missing_name: 1 where a name stands nowhere.
-        negation: 1 where the claim denies and the best sentence does not.
-        contradiction: 1 where there is a positive sign of a contradiction.
+        missing_number: 1 if a number of the claim is not in the context.
+        miscounted: 1 if all such numbers are in the context, but count something else.
+        missing_name: 1 if a name is not in the context.
+        negation: 1 if the claim is negated and the best sentence is not.
+        contradiction: 1 if there is a positive sign of a contradiction.
         length: ln(1 + content words): long claims are never covered in full.
     """
 

@@ -316,7 +316,7 @@ def unit_kinds(stems: Sequence[str], at: int) -> set[str]:
 
 
 def counted(stems: Sequence[str], at: int, *, reach: int = _REACH) -> list[str]:
-    """What the number at a position counts: the content words that follow it at once.
+    """The thing that the number at a position counts: the content words right after it.
 
     The day of a date and an ordinal count nothing.
     """
@@ -338,7 +338,7 @@ _DATE_WORDS = frozenset(
 
 
 def is_content(stem: str) -> bool:
-    """Whether a stem is a word with a meaning of its own: no number and no small word."""
+    """True if a stem is a content word: no number, no function word, no negation."""
     return stem[0] != "#" and stem not in FUNCTION_WORDS and stem not in NEGATIONS
 
 

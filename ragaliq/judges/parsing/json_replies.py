@@ -116,12 +116,24 @@ class FoundJson(NamedTuple):
     """The text from a value on that has no end."""
 
 
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
 def find_json(reply: str) -> FoundJson:
     """Find the lists and objects that a reply consists of, after its thoughts.
 
     Reading ends at the first that is not JSON: what follows may be the rest of it.
     """
-    text = encodable(without_thoughts(reply.removeprefix("\ufeff")))
+    reply = reply.removeprefix("\ufeff")
+    text = without_thoughts(reply)
+    if text != reply and _is_json(reply):  # it only quotes such a tag
+        text = reply
+    text = encodable(text)
     values: list[object] = []
     prose: list[str] = []
     at, has_surrogates = 0, _SURROGATE.search(text) is not None

@@ -1,5 +1,7 @@
 """Strict reading of our own forms: another text is never taken for a claim."""
 
+import json
+
 import pytest
 
 from ragaliq.errors import JudgeError, JudgeRefusalError, JudgeResponseError
@@ -120,3 +122,10 @@ def test_what_says_nothing_is_an_error_and_declining_a_refusal(model):
             parse_json_reply(text, model)
     with pytest.raises(JudgeRefusalError):
         parse_json_reply("I'm sorry, I cannot help with that.", model)
+
+
+@pytest.mark.parametrize("tag", ["<think>", "]<think>", "</think>", "[THINK]"])
+def test_a_reply_that_only_quotes_a_tag_of_thoughts_is_read_whole(tag):
+    said = f"The answer holds {tag} alone."
+    reply = json.dumps({"reasoning": said, "score": 0.5})
+    assert parse_json_reply(reply, ScoreReply) == ScoreReply(reasoning=said, score=0.5)
