@@ -353,7 +353,7 @@ def find_claims(answer: str) -> Sequence[Span]:
     return read_answer(answer).claims
 
 
-_MOST_BRIEF = 5  # words of an answer that is no sentence: "Within five working days"
+_MOST_BRIEF = 5  # words of an answer without a verb: "Within five working days"
 _LONGEST_QUESTION = 300  # characters
 _YES_OR_NO = frozenset(
     "yes no yeah yep nope ja nein oui non sí si sì no sim não nee tak nie да нет".split()
@@ -374,6 +374,8 @@ def brief_claim(question: str, answer: str) -> str:
     said = answer.strip().strip('*_"“”')
     words = _WORD.findall(said.lower().replace("’", "'"))
     if not words or len(words) > _MOST_BRIEF or _ASKS.search(said):
+        return ""
+    if len(words) >= _LINE_WORDS and said.endswith("."):  # a sentence with a verb of its own
         return ""
     is_reply = _YES_OR_NO.issuperset(words)
     asked = [question[start:end] for start, end in split_sentences(question)]

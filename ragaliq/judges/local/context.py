@@ -177,7 +177,7 @@ class ContextIndex:
         return any(line in self._lines[at] for at in places)
 
     def forms(self, words: Iterable[str]) -> set[str]:
-        """Words as they stand in the context, in any form; of those that do not, themselves."""
+        """The words and their other forms in the context."""
         return {form for word in words for form in (word, *self.related(word))}
 
     def related(self, word: str) -> set[str]:
@@ -309,7 +309,7 @@ def _is_stated(
 ) -> bool:
     """True if a sentence has a number of the claim, of the same kind and of the same thing.
 
-    300 metres are no 300 per cent, and three floors are no three rooms.
+    300 metres differ from 300 per cent, and three floors from three rooms.
 
     Args:
         number: One of the claim's.

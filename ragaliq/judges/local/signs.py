@@ -305,7 +305,7 @@ def _other_small_word(claim: ClaimWords, match: Match, sentence: Sequence[str]) 
 
 
 def _followed(stems: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Each word and the next that is no article."""
+    """Each word with the next one, articles skipped."""
     later = ""
     for word in reversed(stems):
         if later:
