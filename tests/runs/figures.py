@@ -3,16 +3,19 @@
 Precision and recall of the evidence, right questions and answers, inventions scored supported, in
 total and by shape; then every application that is wrong, and why. `--door spans` reads the spans of
 OpenInference's instrumentation in the handler's place, and counts apart the runs of which no trace
-holds all texts; `--door recordings` replays the events that `--record` wrote.
+holds all texts; `--door recordings` replays the events that `--record` wrote; `--without RULE`
+leaves a function of the capture out (`evidence._Search._take_cut`): only what a run needs stays.
 """
 
 import argparse
 import logging
 import sys
 from collections import Counter
+from contextlib import nullcontext
 
 from harness import FRAMEWORKS, applications, compare, observe
 from recordings import record, recordings, replay
+from rules import without
 
 DOORS = ("handler", "spans", "recordings")
 SHOWN = 6  # faults of an application
@@ -104,14 +107,16 @@ def main():
     parser.add_argument("--framework", choices=FRAMEWORKS, action="append")
     parser.add_argument("--door", choices=DOORS, default="handler")
     parser.add_argument("--record", action="store_true", help="write the recordings anew")
+    parser.add_argument("--without", metavar="RULE", help="leave out a function of the capture")
     parser.add_argument("--quiet", action="store_true", help="figures only")
     options = parser.parse_args()
     logging.disable(logging.WARNING)
-    for framework in options.framework or FRAMEWORKS:
-        if options.record:
-            print(f"{framework}: {record(framework)} applications recorded")
-        elif comparisons := compare_all(framework, options.name, options.door):
-            report(framework, comparisons, options.quiet)
+    with without(options.without) if options.without else nullcontext():
+        for framework in options.framework or FRAMEWORKS:
+            if options.record:
+                print(f"{framework}: {record(framework)} applications recorded")
+            elif comparisons := compare_all(framework, options.name, options.door):
+                report(framework, comparisons, options.quiet)
 
 
 if __name__ == "__main__":

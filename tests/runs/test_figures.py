@@ -7,10 +7,10 @@ from harness import FRAMEWORKS
 # The least of each figure; of inventions scored as supported, the most. Raise them, never lower.
 THRESHOLDS = {
     ("langchain", "handler"): {
-        "recall": 0.97,
+        "recall": 0.99,
         "precision": 0.99,
         "question": 0.99,
-        "answer": 0.985,
+        "answer": 0.99,
         "invented": 0,
     },
     ("langchain", "spans"): {

@@ -2,6 +2,9 @@
 
 import pytest
 from harness import App, Case, Observed, compare, contains
+from rules import without
+
+from ragaliq.capture import phrases
 
 TRUTH = App(
     name="a lamp",
@@ -69,3 +72,10 @@ def test_texts_contain_words_and_not_parts_of_words():
     assert contains("The fee: 75 EUR!", "fee 75 eur")
     assert not contains("The fees are 75 EUR.", "fee")
     assert contains("退款需要五个工作日。", "五个工作日")
+
+
+def test_a_rule_is_left_out_for_a_time():
+    texts = phrases.MarkedText("Refunds take five days.")
+    with without("phrases.MarkedText.places"):
+        assert list(texts.places("five")) == []
+    assert list(texts.places("five")) == [slice(2, 3)]
