@@ -321,11 +321,23 @@ class TraceRun:
         found = (READER.question if self._reads_input else READER.named_question)(root.inputs)
         if found is not None and not self._reads_input and self._holds_documents(found.text):
             found = None  # a prompt around documents is not a question
+        if found is not None and self._is_function and not self._is_asked(found.text):
+            found = None  # the question of a function is the argument that it asks with
         found = found or READER.echoed_question(root.outputs)
         if found is None:
             variables = (step.inputs for step in self._steps if step.kind is Kind.PROMPT)
             found = next((f for each in variables if (f := READER.question(each, "prompt"))), None)
         return self._asked(final) if found is None and not self._is_langchain else found
+
+    @property
+    def _is_function(self) -> bool:
+        """True for a function, or a method, that LlamaIndex's decorator traces."""
+        methods = {*llama_index.ENGINES, *llama_index.SYNTHESIZE, llama_index.WORKFLOW, ""}
+        return self._method not in methods
+
+    def _is_asked(self, text: str) -> bool:
+        prompts = (message.text for step in self._models for message in step.messages)
+        return text in self._queries or any(text in prompt for prompt in prompts)
 
     @property
     def _reads_input(self) -> bool:
@@ -433,7 +445,8 @@ class TraceRun:
         if payload is not root.outputs:
             root.rules.append("llama_index.result")
         found = READER.answer(payload) or READER.answer_text(payload)
-        if found is None and llama_index.is_streamed(root.span, root.outputs):
+        is_open = self._is_function and root.outputs is None
+        if found is None and (is_open or llama_index.is_streamed(root.span, root.outputs)):
             found = self._final_answer(final)
         if found is not None and llama_index.is_cut(found.text):
             root.is_cut = True

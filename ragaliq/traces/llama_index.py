@@ -28,7 +28,7 @@ _CALLS = CHATS | {"complete", "acomplete", "stream_complete", "astream_complete"
 # Marked as a model's for the stream that they read.
 _HISTORY_WRITERS = frozenset({"write_response_to_history", "awrite_response_to_history"})
 _STREAM_FIELDS = frozenset({"response_gen", "response_txt"})
-_RESPONSE_FIELDS = _STREAM_FIELDS | {"source_nodes", "sources"}
+_RESPONSE_FIELDS = _STREAM_FIELDS | {"source_nodes", "response"}
 
 _STREAM = re.compile(r"<\w*_?generator object|\w+\(result=\w*Streaming\w*Response\(")
 _EVENT = re.compile(r"\w+\(")
@@ -55,8 +55,12 @@ def method_of(span: TraceSpan) -> str:
 
 
 def is_function(span: TraceSpan) -> bool:
-    """True if a span is from an application's function under the dispatcher's decorator."""
-    return bool(method_of(span)) and "." not in span.name.rpartition("<locals>.")[2]
+    """Return true for a function of the application's, under a decorator, that returned something.
+
+    One that returns nothing is only around what happens in it.
+    """
+    is_plain = "." not in span.name.rpartition("<locals>.")[2]
+    return bool(method_of(span)) and is_plain and "output.value" in span.attributes
 
 
 def is_call(span: TraceSpan) -> bool:
@@ -121,7 +125,7 @@ def payload_of(span: TraceSpan, outputs: Any, said: Sequence[str]) -> Any:
             is completed by them.
     """
     if isinstance(outputs, Mapping) and not _RESPONSE_FIELDS.isdisjoint(outputs):
-        return outputs.get("response")
+        return outputs.get("response")  # a stream has none
     if isinstance(outputs, str) and outputs.startswith("<"):
         return None
     if method_of(span) != WORKFLOW or not isinstance(outputs, str) or not _EVENT.match(outputs):
