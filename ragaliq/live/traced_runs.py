@@ -49,6 +49,7 @@ def end_traced(
             target=case.target.model_copy(update=flags),
             session_id=case.session_id,
             response_id=case.response_id,
+            model=case.model,
             ended_at=case.ended_at,
             release=case.release,
         )

@@ -34,6 +34,7 @@ from ragaliq.traces.conventions import (
     FRAMEWORKS,
     LANGCHAIN_SCOPES,
     METADATA,
+    MODELS,
     REDACTED,
     RESPONSE_ID,
     RUNS,
@@ -98,6 +99,7 @@ class TracedCase:
         framework: The framework that ran it, if ragaliq has an adapter for it.
         session_id: The conversation, when the application names it.
         response_id: The model's id of the response, when known.
+        model: Name of the application's model that answered, if known.
         ended_at: Unix time in seconds when the run ended.
         release: The application's release, its resource's `service.version`.
         steps: The steps that the run's spans were read as, the run's own first.
@@ -111,6 +113,7 @@ class TracedCase:
     framework: Literal["", "langchain", "llama_index"] = ""
     session_id: str | None = None
     response_id: str | None = None
+    model: str | None = None
     ended_at: float = 0.0
     release: str = ""
     steps: Sequence[Step] = ()
@@ -854,11 +857,17 @@ def _traced(
         framework=FRAMEWORKS.get(span.scope, ""),
         session_id=str(session) if isinstance(session, str | int) else None,
         response_id=(model.span.text(RESPONSE_ID) or None) if model is not None else None,
+        model=_named_model(model.span) if model is not None else None,
         # A time beyond 64 bits must not cost the run.
         ended_at=span.end_ns / 1e9 if abs(span.end_ns) < 1 << 64 else 0.0,
         release=release if isinstance(release := span.resource.get("service.version"), str) else "",
         steps=steps,
     )
+
+
+def _named_model(span: TraceSpan) -> str | None:
+    """The name of a model, as it answered or as it was asked."""
+    return next((name for each in MODELS if (name := span.text(each))), None)
 
 
 _UUID = re.compile(r"[_\-.:/ ]?[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)

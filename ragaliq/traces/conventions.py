@@ -47,6 +47,7 @@ SESSIONS = (
     *("langsmith.metadata.thread_id", "langsmith.metadata.session_id"),
 )
 RESPONSE_ID = "gen_ai.response.id"
+MODELS = ("gen_ai.response.model", "llm.model_name", "gen_ai.request.model")
 FINISH_REASONS = "gen_ai.response.finish_reasons"
 REDACTED = "__REDACTED__"
 """What OpenInference writes in place of content that was switched off."""
