@@ -77,7 +77,7 @@ async def test_what_is_no_text_makes_an_invalid_result_that_says_so(given, wrong
 
 
 def graded(prompt):
-    assert "Refunds take five days." in prompt
+    assert any(text in prompt for text in (SUPPORTED, *CONTEXTS))
     form = prompt.rsplit("\n\n", 1)[1]
     if '"verdicts"' in form:
         verdict = {"claim_id": "c1", "reason": "r", "evidence": "", "chunk_ids": [0]}
@@ -97,7 +97,7 @@ async def test_a_model_of_the_applications_own_may_judge(as_argument):
             await evaluator.aevaluate(QUESTION, SUPPORTED, CONTEXTS),
         ):
             assert (result.score, result.judge) == (score, "chat-model")
-    assert result.usage.requests == 1
+    assert result.usage.requests == 1 + len(CONTEXTS)  # relevance asks about each chunk too
 
 
 def test_a_model_that_fails_or_talks_makes_an_invalid_result(loop_of_synchronous_calls):
