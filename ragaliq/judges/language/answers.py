@@ -381,7 +381,7 @@ def brief_claim(question: str, answer: str) -> str:
     asked = [question[start:end] for start, end in split_sentences(question)]
     if not asked or len(asked[-1]) > _LONGEST_QUESTION or asked[-1].endswith((".", "!")):
         return ""
-    if not is_reply and (_kind(said) is not None or not _VERBS.isdisjoint(words)):
+    if not is_reply and (len(find_claims(said)) != 1 or not _VERBS.isdisjoint(words)):
         return ""
     if _COUNT.fullmatch(said) and (counted := _COUNT_ASKED.search(asked[-1])):
         said = f"{said.rstrip(' .')} {counted[1]}"

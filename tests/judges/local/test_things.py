@@ -149,7 +149,9 @@ async def test_a_brief_answer_is_checked_with_its_question(question, answer, con
     assert claim.claim.startswith(question.split(". ")[-1].rstrip("?"))
 
 
-@pytest.mark.parametrize("answer", ["It is Oslo.", "Oslo is the capital.", "Thanks!", "Oslo?"])
-async def test_a_sentence_or_a_courtesy_stays_as_it_is(answer):
+@pytest.mark.parametrize(
+    "answer", ["It is Oslo.", "Oslo is the capital.", "Thanks!", "Oslo?", "# Our capital"]
+)
+async def test_a_sentence_a_courtesy_or_a_title_stays_as_it_is(answer):
     claims = (await LocalJudge().extract_statements("What is the capital?", answer)).claims
     assert claims == ([answer] if answer.startswith(("It", "Oslo is")) else [])
