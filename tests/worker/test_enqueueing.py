@@ -131,7 +131,7 @@ def test_nobody_can_wait_for_a_result_that_does_not_come_back(enqueueing):
         monitor.evaluate(CASE)
     with pytest.raises(ConfigurationError, match="do not come back"):
         asyncio.run(monitor.aevaluate(CASE))
-    with pytest.raises(ConfigurationError, match="judged by workers elsewhere"):
+    with pytest.raises(ConfigurationError, match="workers evaluate the monitor"):
         Guard(monitor)
     assert monitor.stats().started == 0
     assert repr(monitor).startswith("Monitor(judge=None")
