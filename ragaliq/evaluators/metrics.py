@@ -517,9 +517,10 @@ class RelevanceEvaluator(Evaluator):
             return self.result(judge, status=Status.NO_QUESTION, reasoning=_NO_QUESTION)
         if not test_case.response.strip():
             return self.result(judge, status=Status.EMPTY_ANSWER, reasoning=_EMPTY_ANSWER)
-        questions = {question_of(test_case, judge, self.policy)}
+        # In this order: of equal scores, the first one's reason is shown, in every process.
+        questions = dict.fromkeys([question_of(test_case, judge, self.policy)])
         if identity_of(judge).kind != "llm":
-            questions.add(test_case.query)
+            questions[test_case.query] = None
         replies = [
             await paid(judge.evaluate_relevance(question, test_case.response))
             for question in questions
