@@ -669,17 +669,32 @@ def _log_of(steps: Sequence[Step], partial: Collection[int] = ()) -> RunLog:
     log = RunLog()
     log.keeps_turns = _keeps_turns(steps[0])
     failed = set(_failures(steps))
+    prompted = llama_index.prompted(step.span for step in steps)
     answered: list[str] = []  # by engines inside it
+    found: list[Passage] = []
+    sources: dict[int, Any] = {}  # named by the innermost response of LlamaIndex around a step
     for step, parent, is_end in walk(steps):
+        if step.found is not None:
+            step.found = llama_index.as_prompted(step.found, prompted)
         if is_end and parent is None:
             _run_ended(log, steps)
         elif is_end and parent is not None:
             _ended(log, step, failed, answered)
             answered += _engine_answers(step)
+            if llama_index.is_reranker(step.span):
+                kept = llama_index.scored(found, step.outputs)
+                log.reranked(step.index, kept, found)
+                found = kept
+            elif step.passages is not None:
+                found = [*step.passages, *found]
         else:
+            around = None if parent is None else sources[parent.index]
+            sources[step.index] = llama_index.sources_in(step.outputs) or around
             log.began(step.index, None if parent is None else parent.index)
             prompt = () if step.index in partial else step.messages
-            _began(log, step, prompt, failed, answered)
+            chunks = llama_index.chunks_of(step.span, step.inputs)
+            given = llama_index.owned(chunks, found, sources[step.index])
+            _began(log, step, prompt, failed, without_answers(given, answered))
     return log
 
 
@@ -689,6 +704,7 @@ def _failures(steps: Sequence[Step]) -> Iterator[str]:
         if step.kind is Kind.TOOL and step.span.is_error:  # the model sees what it raised
             raised = (event.attributes.get("exception.message") for event in step.span.events)
             yield from (text for text in raised if isinstance(text, str))
+        yield from (m.text for m in step.messages if llama_index.is_of_no_tool(m))
         said = [step.outputs] if step.kind is Kind.TOOL else READER.messages(step.outputs) or ()
         for each in said:
             message = READER.message(each)
@@ -701,7 +717,7 @@ def _began(
     step: Step,
     prompt: Sequence[Message],
     failed: Collection[str],
-    answered: Sequence[str],
+    given: Sequence[Passage],
 ) -> None:
     if step.kind is Kind.RETRIEVER:
         log.searched(step.index, step.inputs if isinstance(step.inputs, str) else "")
@@ -713,8 +729,8 @@ def _began(
         log.model_called(step.index, messages)
         for text in READER.context_texts(step.variables):
             log.text_passed(step.index, text, "context")
-    elif chunks := llama_index.chunks_of(step.span, step.inputs):
-        log.answering(step.index, without_answers([Passage(text) for text in chunks], answered))
+    elif llama_index.chunks_of(step.span, step.inputs):
+        log.answering(step.index, given)
     elif step.kind in {*RUNS, Kind.PROMPT} or step.index == 0:
         by_key = READER.by_key(step.inputs)
         contexts = READER.context(step.inputs)

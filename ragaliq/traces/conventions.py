@@ -21,6 +21,7 @@ from ragaliq.core.passages import Passage
 from ragaliq.traces import llama_index
 from ragaliq.traces.mapping import SpanRule, rule_for
 from ragaliq.traces.messages import (
+    PROMPT_VARIABLES,
     READER,
     arguments_of,
     completion_prompt,
@@ -39,7 +40,6 @@ VERCEL = "ai.operationId"
 SPRING = "spring.ai.kind"
 MLFLOW, LANGFUSE = "mlflow.spanType", "langfuse.observation.type"
 LOGFIRE = "logfire.msg_template"
-PROMPT_VARIABLES = "llm.prompt_template.variables"
 METADATA = "metadata"
 SESSIONS = (
     *("session.id", "gen_ai.conversation.id", "langfuse.session.id"),
@@ -462,6 +462,8 @@ def _openinference(span: TraceSpan, convention: Convention) -> Step:
     elif step.kind is Kind.PROMPT and not isinstance(step.inputs, Mapping):
         variables = _Content(span.attributes.get(PROMPT_VARIABLES)).value
         step.inputs = variables if isinstance(variables, Mapping) else step.inputs
+    if is_llama_index and step.found is not None:
+        step.found = llama_index.scored(step.found, step.outputs)
     return step
 
 

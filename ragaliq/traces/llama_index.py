@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ragaliq.capture.texts import Message
+from ragaliq.core.passages import Passage
+from ragaliq.traces.messages import PROMPT_VARIABLES, decoded, number
 from ragaliq.traces.span import TraceSpan
 
 SCOPE = "openinference.instrumentation.llama_index"
@@ -23,6 +26,7 @@ WORKFLOW = "run"
 SYNTHESIZE = frozenset({"synthesize", "asynthesize", "get_response", "aget_response"})
 """Methods that answer from what they are given."""
 EVALUATE = frozenset({"evaluate", "aevaluate", "evaluate_response", "aevaluate_response"})
+_RERANK = frozenset({"postprocess_nodes", "apostprocess_nodes"})
 _WRITE = frozenset({"get_response", "aget_response"})
 _CALLS = CHATS | {"complete", "acomplete", "stream_complete", "astream_complete"}
 # Marked as a model's for the stream that they read.
@@ -32,6 +36,7 @@ _RESPONSE_FIELDS = _STREAM_FIELDS | {"source_nodes", "response"}
 
 _STREAM = re.compile(r"<\w*_?generator object|\w+\(result=\w*Streaming\w*Response\(")
 _EVENT = re.compile(r"\w+\(")
+_NODE = re.compile(r"<NodeWithScore\(node=\w+\(id_=(?P<id>.*)\), score=(?P<score>[^()]*)\)>")
 _ENUM = re.compile(r"<\w+\.\w+: ('[^']*')>")
 _WHOLE, _CUT = 50, "..."
 """Workflows show so many characters of a text that is longer, with dots after them."""
@@ -42,6 +47,7 @@ _TELLING = 20
 _FINAL = "Answer:"
 """After it a ReAct agent's model writes what is for the user."""
 _MOST_NESTED = 20
+_NO_SUCH_TOOL = "not found. Please select a tool that is available."
 _SETUP = "setup_agent"
 _TEXT_BLOCK = re.compile(
     r"TextBlock\(block_type='text', text="
@@ -80,6 +86,88 @@ def chunks_of(span: TraceSpan, inputs: Any) -> list[str]:
     is_shown = method_of(span) in _WRITE and not span.name.startswith("Generation.")
     listed = given if is_shown and isinstance(given, list) else []
     return [text for text in listed if isinstance(text, str)]
+
+
+def scored(passages: Sequence[Passage], outputs: Any) -> list[Passage]:
+    """Passages in the order and with the scores of the nodes in an output.
+
+    A document's own attributes show a score of 0 for a node without one.
+    """
+    known = {passage.id: passage for passage in passages if passage.id is not None}
+    shown = [known[id_]._replace(score=score) for id_, score in _nodes_in(outputs) if id_ in known]
+    return shown or list(passages)
+
+
+def is_reranker(span: TraceSpan) -> bool:
+    """True if a span's output lists the nodes that a postprocessor kept."""
+    return method_of(span).lstrip("_") in _RERANK
+
+
+def owned(chunks: Sequence[str], found: Sequence[Passage], sources: Any) -> list[Passage]:
+    """Chunks of a synthesizer as passages, each with what is known of the document in it.
+
+    Args:
+        chunks: Texts that it was given.
+        found: Documents found before.
+        sources: Nodes that the answer names. They come in the order of the chunks, with further
+            ones after them, and have ids of their own where documents were cut into new nodes.
+    """
+    left = list(found)
+    passages = []
+    for chunk in chunks:
+        owner = next((each for each in left if each.text and each.text in chunk), None)
+        if owner is not None:
+            left.remove(owner)
+        passages.append(Passage(chunk) if owner is None else owner._replace(text=chunk))
+    named = list(_nodes_in(sources))
+    if len(named) < len(passages):
+        return passages
+    pairs = zip(passages, named, strict=False)
+    return [passage._replace(id=id_, score=score) for passage, (id_, score) in pairs]
+
+
+def prompted(spans: Iterable[TraceSpan]) -> list[str]:
+    """Contexts that templates of prompts were filled with."""
+    held = (decoded(each.attributes.get(PROMPT_VARIABLES)) for each in spans if method_of(each))
+    return [
+        value
+        for variables in held
+        if isinstance(variables, Mapping)
+        for name, value in variables.items()
+        if name.startswith("context") and isinstance(value, str)
+    ]
+
+
+def as_prompted(passages: Sequence[Passage], prompted: Sequence[str]) -> list[Passage]:
+    """Passages with the metadata that a prompt showed before their text."""
+    texts = [passage.text for passage in passages]
+
+    def shown(passage: Passage) -> Passage:
+        for text in prompted:
+            others = (other for other in texts if other != passage.text)
+            if text.endswith(passage.text) and not any(other in text for other in others):
+                return passage._replace(text=text)
+        return passage
+
+    return [shown(passage) for passage in passages]
+
+
+def is_of_no_tool(message: Message) -> bool:
+    """True if LlamaIndex told a model that it has no tool of that name."""
+    return message.role == "tool" and message.text.endswith(_NO_SUCH_TOOL)
+
+
+def sources_in(outputs: Any) -> Any:
+    """Nodes that a response names."""
+    return outputs.get("source_nodes") if isinstance(outputs, Mapping) else None
+
+
+def _nodes_in(outputs: Any) -> Iterator[tuple[str, float | None]]:
+    """Ids and scores of nodes that are shown as Python writes objects."""
+    for shown in outputs if isinstance(outputs, list) else ():
+        node = _NODE.fullmatch(shown) if isinstance(shown, str) else None
+        if node is not None:
+            yield node["id"], number(node["score"])
 
 
 def tool_message(outputs: Any) -> Any:

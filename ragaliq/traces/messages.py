@@ -314,6 +314,7 @@ _HIT_INNER = (
     "metadata",  # Pinecone's hits have no text elsewhere
 )
 _HIT_IDS = ("id", "_id", "id_", "file_id", "doc_id", "document_id", "chunk_id", "node_id")
+PROMPT_VARIABLES = "llm.prompt_template.variables"
 _HIT_SCORES = ("score", "_score", "relevance_score", "similarity")
 
 

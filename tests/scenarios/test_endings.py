@@ -89,7 +89,7 @@ async def test_a_workflow_s_answer_of_which_spans_hold_the_beginning_is_not_judg
     (live,), seen, read = await asyncio.to_thread(doors.cases)
     assert live.response.endswith(AT_LENGTH)
     assert seen == read == []
-    assert doors.watching.stats().incomplete == doors.skipped == {"no_answer": 1}
+    assert doors.watching.stats().incomplete == doors.skipped == {"attributes_cut": 1}
 
 
 def test_the_results_speak_of_the_same_span(doors, langchain):
