@@ -153,7 +153,7 @@ def as_prompted(passages: Sequence[Passage], prompted: Sequence[str]) -> list[Pa
 
 
 def is_of_no_tool(message: Message) -> bool:
-    """True if LlamaIndex told a model that it has no tool of that name."""
+    """True if a message of LlamaIndex's says that there is no tool of that name."""
     return message.role == "tool" and message.text.endswith(_NO_SUCH_TOOL)
 
 
