@@ -202,6 +202,9 @@ class InProcess:
         try:
             reply = await child.ask(job, silent_for=max(_BUILD_WITHIN, _silence(deadline)))
         except ChildLostError as lost:
+            if lost.hung and evaluators:
+                # The judge may hang, which `evaluate` reports: build the case alone.
+                return await self.build(run, (), deadline=deadline)
             if lost.hung:
                 raise JudgeProcessError("the process that judges did not build a case") from None
             return None

@@ -8,6 +8,7 @@ import pytest
 
 from ragaliq import Monitor, Passage
 from ragaliq.capture import Found, Message, RunLog
+from ragaliq.scoring import execution
 
 TEXTS = ["Refunds take five days.", "The warehouse is in Leeds."]
 ANSWER = "Refunds take five days. Parcels travel by zeppelin."
@@ -100,6 +101,34 @@ def test_a_process_that_dies_while_it_builds_costs_no_run(building, child_of, ha
     killing.join()
     assert [each.results["faithfulness"].score for each in reported] == [0.5, 0.5]
     assert monitor.stats().restarts == 1
+
+
+def test_a_judge_that_hangs_with_a_run_is_a_timeout_of_the_judge(monitor_of, child_of, monkeypatch):
+    monkeypatch.setattr(execution, "_GRACE", 0.5)
+    monkeypatch.setattr(execution, "_BUILD_WITHIN", 0.5)
+    asked = []
+    ask = execution.Child.ask
+
+    async def stopped(child, job, **options):
+        asked.extend({"run", "case"} & job.keys())
+        if job.get("evaluators"):
+            os.kill(child.pid, signal.SIGSTOP)
+        return await ask(child, job, **options)
+
+    reported = []
+    monitor = monitor_of(
+        judge="local",
+        executor="process",
+        metrics=["faithfulness"],
+        deadline=0.5,
+        on_result=reported.append,
+    )
+    monkeypatch.setattr(execution.Child, "ask", stopped)
+    monitor.submit(asked_run("hanging"))
+    assert monitor.flush(60.0)
+    (result,) = [each.results["faithfulness"] for each in reported]
+    assert result.status == "judge_timeout"
+    assert asked == ["run", "run", "case"]
 
 
 def test_a_run_that_cannot_be_built_there_is_counted(building):
