@@ -35,7 +35,7 @@ async def granted(turns, calls, *, used=0, within=0.3):
             turn = await asyncio.wait_for(turns.take(0), within)
         except TimeoutError:
             break
-        turns.used(turn, tokens(used))
+        turns.settle(turn, tokens(used))
         given += 1
     return given
 
@@ -72,10 +72,10 @@ async def test_tokens_that_were_not_used_are_given_back_to_the_fleet(turns_of):
     first = await one.take(600)
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(other.take(600), 0.05)
-    one.used(first, tokens(100))
+    one.settle(first, tokens(100))
     turn = await asyncio.wait_for(other.take(900), 5.0)
     assert turn.tokens == 900
-    other.used(turn, tokens(1500))
+    other.settle(turn, tokens(1500))
     await asyncio.sleep(0.1)
     assert other._shared.used(0) == 1600
 
