@@ -24,7 +24,7 @@ from ragaliq import (
     RunInfo,
     SQLiteStore,
 )
-from ragaliq.lab.labelling import LabelFile, drawn_claims
+from ragaliq.lab.labelling import LabelFile, claims_of_batch
 from ragaliq.lab.labels import AnchorFile, companion_file, draw_answers
 
 MONDAY, DAY = 1_791_158_400.0, 86_400.0  # 5 October 2026, UTC
@@ -118,7 +118,7 @@ def label(store: Path, monday: float) -> None:
         AnchorFile(companion_file(store, "anchors")),
     )
     drawing = draw_answers(store, LABELLED_A_WEEK, since=monday - 7 * DAY)
-    for claim in drawn_claims(drawing):
+    for claim in claims_of_batch(drawing):
         labels.append(claim, "SUPPORTED" if claim.claim in claim.context else "CONTRADICTED")
     for drawn in drawing.answers:
         anchors.add(drawn.anchors())

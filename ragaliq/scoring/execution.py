@@ -541,8 +541,13 @@ class Child:
             self._channel.close()
             if self._timer is not None:
                 self._timer.cancel()
-            for asked in self._waiting.values():
-                asked.fail(ChildLostError(hung=False))
+            sending = self._sending
+            is_sent = sending is None or (
+                sending.done() and not sending.cancelled() and sending.exception() is None
+            )
+            for number, asked in self._waiting.items():
+                was_asked = is_sent or number not in self._unsent
+                asked.fail(ChildLostError(hung=False, was_asked=was_asked))
 
     async def _reap(self, seconds: float) -> None:
         until = self._loop.time() + seconds

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragaliq.judges.language.answers import find_claims
+from ragaliq.judges.language.answers import brief_claim, find_claims
 from ragaliq.judges.language.refusals import is_refusal
 from ragaliq.judges.local import LocalJudge, verdict
 
@@ -38,7 +38,9 @@ def test_any_text_gives_well_formed_verdicts(question, answer, context):
     judge = LocalJudge()
     graded = asyncio.run(judge.grade_statements(question, answer, context))
     spans = find_claims(answer)
-    assert [s.statement for s in graded.verdicts] == [answer[a:b] for a, b in spans]
+    brief = brief_claim(question, answer)  # is checked with its question
+    said = [brief] if brief else [answer[a:b] for a, b in spans]
+    assert [s.statement for s in graded.verdicts] == said
     assert all(statement.strip() for statement in (answer[a:b] for a, b in spans))
     for statement in graded.verdicts:
         assert all(statement.evidence in context[at] for at in statement.supporting_chunk_ids[:1])

@@ -46,7 +46,7 @@ def test_a_case_that_kills_the_process_is_a_judges_error_and_not_tried_again(
 
 
 def in_flight(child, number):
-    while len(child._waiting) < number + 1:  # the greeting's is kept
+    while len(child._waiting) < number:
         time.sleep(0.001)
 
 
