@@ -14,7 +14,7 @@ from ragaliq.errors import JudgeError
 from ragaliq.evaluators.alignment import EvidenceSource, SearchedText
 from ragaliq.evaluators.claims import split_text
 from ragaliq.judges import LocalJudge, parse_json_reply, parse_verdicts
-from ragaliq.judges.language.answers import find_claims
+from ragaliq.judges.language.answers import read_answer
 from ragaliq.judges.language.refusals import is_refusal, sentence_kind
 from ragaliq.judges.language.sentences import split_sentences
 from ragaliq.judges.local import context as chunks
@@ -70,7 +70,7 @@ def decided(claim: str, context: str) -> None:
 
 
 READERS = {
-    "claims of an answer": find_claims,
+    "claims of an answer": read_answer.__wrapped__,  # reads what it has read before, too
     "sentences": split_sentences,
     "words": read_words,
     "refusals": is_refusal,
