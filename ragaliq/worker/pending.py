@@ -62,18 +62,21 @@ class PendingJob(EvaluationJob):
             ConfigurationError: Another process evaluates the runs in this file.
             JudgeAPIError: The API of batches may not be asked.
         """
-        with self._runs.locked():
-            while True:
-                for some in self._runs.messages(self._at_once):
-                    for evaluation in await run_all([self._evaluated(*each) for each in some]):
-                        if evaluation is not None:
-                            yield evaluation
-                waiting = (job for some in self._runs.messages() for job, _ in some)
-                if self._batches is None or all(job in self.skipped for job in waiting):
-                    break
-                await self._batches.round()
-            if self._batches is not None and not self.skipped:
-                self._batches.clear()
+        try:
+            with self._runs.locked():
+                while True:
+                    for some in self._runs.messages(self._at_once):
+                        for evaluation in await run_all([self._evaluated(*each) for each in some]):
+                            if evaluation is not None:
+                                yield evaluation
+                    waiting = (job for some in self._runs.messages() for job, _ in some)
+                    if self._batches is None or all(job in self.skipped for job in waiting):
+                        break
+                    await self._batches.round()
+                if self._batches is not None and not self.skipped:
+                    self._batches.clear()
+        finally:
+            await self._runs.aclose()
 
     async def _evaluated(self, job_id: str, body: bytes) -> Evaluation | None:
         scorer, evaluation = self.scorer, None
