@@ -483,7 +483,7 @@ class Child:
         self._unsent.append(number)
 
     def _sent(self, numbers: list[int], sending: asyncio.Task[None]) -> None:
-        if sending.cancelled() or sending.exception() is not None:
+        if not _is_sent(sending):
             self._is_lost = True
             for number in numbers:
                 if number in self._waiting:
@@ -541,10 +541,7 @@ class Child:
             self._channel.close()
             if self._timer is not None:
                 self._timer.cancel()
-            sending = self._sending
-            is_sent = sending is None or (
-                sending.done() and not sending.cancelled() and sending.exception() is None
-            )
+            is_sent = self._sending is None or _is_sent(self._sending)
             for number, asked in self._waiting.items():
                 was_asked = is_sent or number not in self._unsent
                 asked.fail(ChildLostError(hung=False, was_asked=was_asked))
@@ -553,6 +550,10 @@ class Child:
         until = self._loop.time() + seconds
         while self._process.poll() is None and self._loop.time() < until:  # noqa: ASYNC110 - polled
             await asyncio.sleep(_REAP_EVERY)
+
+
+def _is_sent(sending: asyncio.Task[None]) -> bool:
+    return sending.done() and not sending.cancelled() and sending.exception() is None
 
 
 def _spawn() -> tuple[subprocess.Popen[bytes], socket.socket]:

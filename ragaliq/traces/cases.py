@@ -43,7 +43,7 @@ from ragaliq.traces.conventions import (
     Step,
 )
 from ragaliq.traces.mapping import SpanRule
-from ragaliq.traces.messages import READER, decoded, is_langgraphs
+from ragaliq.traces.messages import READER, asked_last, decoded, is_langgraphs
 from ragaliq.traces.span import TraceSpan
 from ragaliq.traces.tree import forest_of, walk
 
@@ -654,11 +654,6 @@ def _keeps_turns(root: Step) -> bool:
     return isinstance(metadata, Mapping) and metadata.get("thread_id") is not None
 
 
-def asked_last(messages: Sequence[Message]) -> str | None:
-    """User's last message in a prompt."""
-    return next((m.text for m in reversed(messages) if m.role == "user" and m.text), None)
-
-
 def _log_of(steps: Sequence[Step], partial: Collection[int] = ()) -> RunLog:
     """Convert a run's steps to the events that a handler would have recorded.
 
@@ -673,9 +668,10 @@ def _log_of(steps: Sequence[Step], partial: Collection[int] = ()) -> RunLog:
     answered: list[str] = []  # by engines inside it
     found: list[Passage] = []
     sources: dict[int, Any] = {}  # named by the innermost response of LlamaIndex around a step
-    for step, parent, is_end in walk(steps):
+    for step in steps:
         if step.found is not None:
             step.found = llama_index.as_prompted(step.found, prompted)
+    for step, parent, is_end in walk(steps):
         if is_end and parent is None:
             _run_ended(log, steps)
         elif is_end and parent is not None:
@@ -692,9 +688,11 @@ def _log_of(steps: Sequence[Step], partial: Collection[int] = ()) -> RunLog:
             sources[step.index] = llama_index.sources_in(step.outputs) or around
             log.began(step.index, None if parent is None else parent.index)
             prompt = () if step.index in partial else step.messages
-            chunks = llama_index.chunks_of(step.span, step.inputs)
-            given = llama_index.owned(chunks, found, sources[step.index])
-            _began(log, step, prompt, failed, without_answers(given, answered))
+            given = None
+            if chunks := llama_index.chunks_of(step.span, step.inputs):
+                passages = llama_index.owned(chunks, found, sources[step.index])
+                given = without_answers(passages, answered)
+            _began(log, step, prompt, failed, given)
     return log
 
 
@@ -717,7 +715,7 @@ def _began(
     step: Step,
     prompt: Sequence[Message],
     failed: Collection[str],
-    given: Sequence[Passage],
+    given: Sequence[Passage] | None,
 ) -> None:
     if step.kind is Kind.RETRIEVER:
         log.searched(step.index, step.inputs if isinstance(step.inputs, str) else "")
@@ -729,7 +727,7 @@ def _began(
         log.model_called(step.index, messages)
         for text in READER.context_texts(step.variables):
             log.text_passed(step.index, text, "context")
-    elif llama_index.chunks_of(step.span, step.inputs):
+    elif given is not None:
         log.answering(step.index, given)
     elif step.kind in {*RUNS, Kind.PROMPT} or step.index == 0:
         by_key = READER.by_key(step.inputs)

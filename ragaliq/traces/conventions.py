@@ -24,6 +24,7 @@ from ragaliq.traces.messages import (
     PROMPT_VARIABLES,
     READER,
     arguments_of,
+    asked_last,
     completion_prompt,
     decoded,
     hit,
@@ -148,7 +149,7 @@ class Step:
     @property
     def asked(self) -> str | None:
         """User's last message in a model's prompt."""
-        return next((m.text for m in reversed(self.messages) if m.role == "user" and m.text), None)
+        return asked_last(self.messages)
 
 
 def step_of(span: TraceSpan, mapping: Sequence[SpanRule] = ()) -> Step:

@@ -318,6 +318,11 @@ PROMPT_VARIABLES = "llm.prompt_template.variables"
 _HIT_SCORES = ("score", "_score", "relevance_score", "similarity")
 
 
+def asked_last(messages: Sequence[Message]) -> str | None:
+    """User's last message in a prompt."""
+    return next((m.text for m in reversed(messages) if m.role == "user" and m.text), None)
+
+
 def decoded(text: Any) -> Any:
     """Decode a text that is JSON of an object, a list or a text; else return it."""
     if isinstance(text, str) and text.lstrip()[:1] in {"{", "[", '"'}:

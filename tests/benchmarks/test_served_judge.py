@@ -1,4 +1,4 @@
-"""How near many cases with a served judge come to the time that its replies alone take."""
+"""Time of many cases with a served judge, against the time of its replies alone."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What a newcomer types from the quickstart and the tutorials prints what they say it prints."""
+"""Commands of the quickstart and the tutorials print what the pages say they print."""
 
 import os
 import re

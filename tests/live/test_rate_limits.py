@@ -12,7 +12,7 @@ from ragaliq.testing import ScriptedJudge
 
 
 async def granted(limiter, calls, *, within=0.05, tokens=0, guess=0):
-    """How many of `calls` calls are permitted at once."""
+    """Number of `calls` calls that are permitted at once."""
     given = 0
     for _ in range(calls):
         try:

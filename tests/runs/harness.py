@@ -73,7 +73,7 @@ class Case(NamedTuple):
 
 
 class Observed(NamedTuple):
-    """What the package made of an application's runs: the cases, and why others gave none.
+    """Cases of an application's runs, and why others gave none.
 
     Attributes:
         traces: What each trace's spans hold, where spans were read.
@@ -221,7 +221,7 @@ def _spans(ended, monitor, application):
 
 
 def _traces(spans):
-    """What the spans of each trace hold, without the JSON around it."""
+    """Texts of each trace's spans, without the JSON around them."""
     texts, searching = {}, set()
     for span in spans:
         trace = span.context.trace_id
@@ -317,7 +317,7 @@ def compare(application, observed):
 
 
 def _lacking(application, observed):
-    """What of the truth is not in the trace that has most of it.
+    """Parts of the truth that are not in the trace that has most of it.
 
     Where no case was made: a search, too. A model's call with texts in its prompt is not known to
     answer from them, and rightly counted `not_rag`.

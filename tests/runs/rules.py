@@ -1,4 +1,4 @@
-"""What a rule of the capture is worth: the same runs without it."""
+"""Worth of a rule of the capture: the same runs without it."""
 
 import importlib
 import inspect

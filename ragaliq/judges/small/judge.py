@@ -341,7 +341,7 @@ def _clearest_chunks(
     chunks: Sequence[str],
     evidence: Sequence[tuple[int, ContextWindow, str]],
 ) -> Iterator[tuple[int, int]]:
-    """For each claim the chunk of its window with the highest support alone."""
+    """The chunk of each claim's window with the highest support alone."""
     asked: list[tuple[int, int, str, str]] = []
     for i, window, field in evidence:
         if len(window.chunks) == 1:

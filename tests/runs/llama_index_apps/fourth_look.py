@@ -72,14 +72,14 @@ async def nested_functions():
 
 
 class Request(BaseModel):
-    """What a web service is sent."""
+    """A request to a web service."""
 
     tenant: str
     question: str
 
 
 class Service:
-    """What a web service keeps."""
+    """Memory of a web service."""
 
     def __init__(self, retriever, llm):
         self.retriever, self.llm = retriever, llm

@@ -103,7 +103,7 @@ class _MetricEvaluator(BaseEvaluator):
     metric_class: ClassVar[type[Evaluator]]
     """ragaliq's evaluator."""
     inputs: ClassVar[tuple[str, ...]]
-    """What must be given, of `query`, `response`, `contexts` and `reference`."""
+    """Arguments that must be given, of `query`, `response`, `contexts` and `reference`."""
 
     def __init__(
         self,
