@@ -512,7 +512,8 @@ class Child:
     async def aclose(self) -> None:
         """Kill the process; it holds nothing that must be saved."""
         self._process.kill()
-        await asyncio.wait({self._listening})
+        if not self._listening.done():  # its loop may be closed then
+            await asyncio.wait({self._listening})
 
     def disown(self) -> None:
         """Drop the parent's process in a forked child, without touching it."""

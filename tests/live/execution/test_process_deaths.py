@@ -16,6 +16,7 @@ from types import SimpleNamespace
 import pytest
 
 from ragaliq import Status
+from ragaliq.live.runtime import RUNTIME
 from ragaliq.scoring import execution
 
 pytestmark = pytest.mark.slow
@@ -43,6 +44,14 @@ def test_a_case_that_kills_the_process_is_a_judges_error_and_not_tried_again(
     stats = monitor.stats()
     assert (stats.outcomes, stats.restarts) == ({"evaluated": 3}, 1)
     assert stats.evaluations["faithfulness"] == {"scored": 2, "judge_error": 1}
+
+
+def test_a_loop_that_took_the_process_with_it_costs_no_run(judging, claims):
+    monitor, reported = judging
+    RUNTIME.thread.stop(5.0)
+    monitor.submit(claims)
+    assert monitor.flush(60.0)
+    assert Status.SCORED in statuses(reported[1])
 
 
 def in_flight(child, number):
