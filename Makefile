@@ -198,10 +198,10 @@ guard-figures: $(READY) ## Count what a guard lets through and blocks on labelle
 	@$(PY) tests/guards/figures.py "$(DATA)" $(ARGS)
 
 .PHONY: train-local-judge
-train-local-judge: $(READY) ## Train the embedded judge on DATA and write its card, e.g. DATA=../shared/data
+train-local-judge: $(READY) ## Train the embedded judge on DATA and write its tables in docs/pages/benchmarks.md, e.g. DATA=../shared/data
 	@test -n "$(DATA)" || { \
 		echo "ragaliq: name the folder with the labelled claims: make train-local-judge DATA=../shared/data" >&2; exit 1; }
-	@cd tests/shared && $(abspath $(PY)) -m training "$(abspath $(DATA))" --card ../../docs/pages/embedded-judge.md $(ARGS)
+	@cd tests/shared && $(abspath $(PY)) -m training "$(abspath $(DATA))" --page ../../docs/pages/benchmarks.md $(ARGS)
 
 .PHONY: lint
 lint: $(READY) ## Check style and formatting

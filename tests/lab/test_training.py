@@ -1,4 +1,4 @@
-"""The recipe behind the shipped parameters, and the model card that says what they do."""
+"""The recipe behind the shipped parameters, and the pages that say what they do."""
 
 import gzip
 import json
@@ -22,6 +22,7 @@ needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="the training data are
 
 PARAMETERS = ROOT / "ragaliq/judges/local/parameters"
 CARD = (ROOT / "docs/pages/embedded-judge.md").read_text(encoding="utf-8")
+BENCHMARKS = (ROOT / "docs/pages/benchmarks.md").read_text(encoding="utf-8")
 FIGURES = json.loads((PARAMETERS / "figures.json").read_text(encoding="utf-8"))
 FAILURE = re.compile(
     r"^\| (.+?) \| (.+?) \| (SUPPORTED|CONTRADICTED|NOT_ENOUGH_INFO) \| .+ \|$", re.MULTILINE
@@ -88,7 +89,7 @@ def test_the_shipped_files_come_out_of_the_recipe_byte_for_byte(tmp_path):
         assert path.read_bytes() == (PARAMETERS / path.name).read_bytes()
 
 
-# The model card.
+# The pages.
 
 
 @pytest.mark.parametrize(("claim", "context", "verdict"), FAILURE.findall(CARD))
@@ -96,14 +97,14 @@ async def test_the_judge_still_fails_where_the_card_says_so(claim, context, verd
     assert (await LocalJudge().verify_claim(claim, [context])).verdict == verdict
 
 
-def test_the_card_shows_the_figures_that_were_measured_on_the_shipped_parameters():
+def test_the_page_shows_the_figures_that_were_measured_on_the_shipped_parameters():
     assert FIGURES["parameters"] == load_parameters().digest
     assert sum(path.stat().st_size for path in PARAMETERS.iterdir()) < 1_000_000
-    assert f"\n{FIGURES['tables']}\n" in CARD
+    assert f"\n{FIGURES['tables']}\n" in BENCHMARKS
     assert sorted(FIGURES["left_out"]) == sorted(SETS)
     for name, row in FIGURES["left_out"].items():
         accuracy = f"{100 * row['model']['accuracy']:.1f}"
-        assert re.search(rf"^\| {name} \|.*/ {accuracy} \(", CARD, re.MULTILINE)
+        assert re.search(rf"^\| {name} \|.*/ {accuracy} \(", BENCHMARKS, re.MULTILINE)
 
 
 def test_the_judge_reaches_what_is_asked_of_it():
@@ -125,7 +126,7 @@ def test_the_shipped_parameters_give_the_figures_recorded_with_them(name):
 @needs_data
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
-def test_the_recipe_gives_the_figures_of_the_card():
+def test_the_recipe_gives_the_figures_of_the_page():
     data = read_data(DATA)
     figures = measure_families(data)
     shipped = {name: reproduce(rows, load_parameters()) for name, rows in data.items()}

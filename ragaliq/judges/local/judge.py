@@ -101,7 +101,7 @@ class LocalJudge(WordingJudge):
     A screen, not a verdict: it finds claims whose words are not in the context, and contradictions
     that show in a number, a name or a negation. It does not understand paraphrase, arithmetic or
     who did what to whom. Without a `CalibratedJudge` its confidence is not a probability.
-    The model card, with measured accuracy, is the documentation page "The embedded judge".
+    The documentation page "The embedded judge" shows where it fails, "Benchmarks" its accuracy.
 
     Every reply is free (`JudgeUsage()`) and the same in every process. Instructions inside the
     judged texts have no effect.

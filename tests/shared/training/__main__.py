@@ -5,7 +5,7 @@
 reads `DATA_DIR/<set>.jsonl.gz` (context, claim, label), prints AUROC and balanced accuracy of each
 set with its family excluded from word frequencies, weights and threshold, next to plain
 idf-weighted recall, and writes the parameters used by `LocalJudge` with these figures
-(`--dry-run` does not), and the tables of the model card (`--card`). The same data
+(`--dry-run` does not), and the tables of the page of benchmarks (`--page`). The same data
 give the same files, byte for byte.
 """
 
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("data", type=Path, help="folder with <set>.jsonl.gz")
     parser.add_argument("--dry-run", action="store_true", help="measure only, write nothing")
     parser.add_argument("--out", type=Path, default=_SHIPPED, help="folder of the parameters")
-    parser.add_argument("--card", type=Path, help="Markdown file whose tables are written too")
+    parser.add_argument("--page", type=Path, help="Markdown file whose tables are written too")
     options = parser.parse_args(arguments)
     data = read_data(options.data)
     figures = measure_families(data)
@@ -69,8 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         shipped = {name: reproduce(rows, parameters) for name, rows in data.items()}
         text = json.dumps(record(figures, shipped, options.out), indent=1) + "\n"
         (options.out / FIGURES_FILE).write_text(text, encoding="utf-8")
-        if options.card:
-            write_tables(options.card, tables(figures))
+        if options.page:
+            write_tables(options.page, tables(figures))
     return 0
 
 

@@ -1,6 +1,6 @@
-"""Quality of the embedded judge on families it was not trained on; the model card.
+"""Quality of the embedded judge on families it was not trained on; their tables.
 
-The card's tables stand between two comment lines, so that the recipe can write them and a test can
+The page's tables stand between two comment lines, so that the recipe can write them and a test can
 tell when they are not what was measured.
 """
 
@@ -161,7 +161,7 @@ def _accuracy(rows: Sequence[Judged]) -> float:
     return balanced_accuracy(labels, accepted)
 
 
-# The card.
+# The page.
 
 _BEGIN = "<!-- written by `make train-local-judge` -->\n"
 _END = "<!-- end -->\n"
@@ -194,7 +194,7 @@ def _short(value: object) -> object:
 
 
 def tables(figures: Mapping[str, Figures]) -> str:
-    """The tables of the card, in Markdown."""
+    """The tables of the page, in Markdown."""
     lines = [
         "| set | claims | supported | idf recall | LocalJudge |",
         "|---|---|---|---|---|",
@@ -231,17 +231,17 @@ def _pair(area: float, accuracy: float) -> str:
     return f"{area:.3f} / {100 * accuracy:.1f}".removeprefix("0")
 
 
-def write_tables(card: Path, text: str) -> None:
-    """Replace the tables of a card.
+def write_tables(page: Path, text: str) -> None:
+    """Replace the tables of a page.
 
     Raises:
         ConfigurationError: The file has no place for them.
     """
-    before, begin, rest = card.read_text(encoding="utf-8").partition(_BEGIN)
+    before, begin, rest = page.read_text(encoding="utf-8").partition(_BEGIN)
     _, end, after = rest.partition(_END)
     if not (begin and end):
         raise ConfigurationError(
-            f"{card.name} has no place for the tables: it needs the lines {_BEGIN.strip()} "
+            f"{page.name} has no place for the tables: it needs the lines {_BEGIN.strip()} "
             f"and {_END.strip()}"
         )
-    card.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8")
+    page.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8")
