@@ -55,7 +55,7 @@ def screened_sets(folder):
         tested = [name for name in names if name in data]
         others = [name for name in data if name not in names]
         if not others:
-            raise DatasetError(f"{folder} holds no two families of sets; see docs/pages/benchmarks.md")
+            raise DatasetError(f"{folder} holds no two families of sets; see Benchmarks")
         if not tested:
             continue
         parameters, _ = train(data, others, count_words(data, others))
