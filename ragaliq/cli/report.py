@@ -38,6 +38,13 @@ def report(
     until: Until = None,
     pipeline: Pipeline = None,
     worst: Annotated[int, typer.Option(min=0, help="How many answers to show in full.")] = 300,
+    trace_url: Annotated[
+        str | None,
+        typer.Option(
+            help="Link each answer to its trace: an address in your backend with {trace_id} in it.",
+            metavar="URL",
+        ),
+    ] = None,
 ) -> int:
     """Write an HTML page of stored results. It shows the worst answers claim by claim."""
     from ragaliq.reports import write_report
@@ -65,6 +72,7 @@ def report(
         until=until,
         pipeline=pipeline,
         worst=worst,
+        trace_url=trace_url,
         quality=quality,
     )
     answers = number_of(written.answers, "answer")

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from html import escape
 from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -243,13 +244,29 @@ class Evaluation:
 
     def __repr__(self) -> str:
         # One line without texts: users print lists of failures in notebooks, and may log them.
-        figures = (
+        return f"Evaluation({self.run.run_id!r}: {self._figures()})"
+
+    def _repr_html_(self) -> str:
+        """Question, figures, answer, and each claim once with its verdict and evidence."""
+        claims = dict.fromkeys(claim for result in self.results.values() for claim in result.claims)
+        rows = (
+            (claim.verdict or "no verdict", claim.claim, claim.evidence or claim.reason)
+            for claim in claims
+        )
+        cells = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows)
+        table = "".join(f"<tr>{row}</tr>" for row in cells)
+        return (
+            f"<div><p><b>{escape(self.case.query)}</b><br>{escape(self.case.response)}</p>"
+            f"<p>{escape(self._figures())}</p><table>{table}</table></div>"
+        )
+
+    def _figures(self) -> str:
+        return ", ".join(
             f"{name} {result.status.value}"
             if result.score is None
             else f"{name} {result.score:.2f} ({'passed' if result.passed else 'failed'})"
             for name, result in self.results.items()
         )
-        return f"Evaluation({self.run.run_id!r}: {', '.join(figures)})"
 
     @property
     def usage(self) -> JudgeUsage:

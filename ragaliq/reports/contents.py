@@ -48,7 +48,7 @@ class Contents(NamedTuple):
     in_rows: int
 
 
-def contents_of(gathered: Gathering) -> Contents:
+def contents_of(gathered: Gathering, *, trace_url: str | None = None) -> Contents:
     """Build the page's contents."""
     rows = list(_fitting(gathered.rows(), _ROOM_FOR_ROWS))
     places = {number: place for place, (number, _) in enumerate(rows)}
@@ -65,7 +65,13 @@ def contents_of(gathered: Gathering) -> Contents:
     names = [pipeline.name for pipeline in gathered.summary.pipelines]
     found = gathered.summary.series
     series = [_series(each, _decider(key, found), width, len(names)) for key, each in found.items()]
-    head = {"pipelines": names, "statuses": gathered.statuses, "series": series, "width": width}
+    head = {
+        "pipelines": names,
+        "statuses": gathered.statuses,
+        "series": series,
+        "width": width,
+        "trace_url": trace_url,
+    }
     parts = [f'"{name}":{embedded_json(value)}' for name, value in head.items()]
     parts.append(f'"rows":[{",".join(text for _, text in rows)}]')
     parts.append(f'"answers":{{{",".join(f"{json.dumps(k)}:{v}" for k, v in full.items())}}}')

@@ -64,6 +64,7 @@ def write_report(
     pipeline: str | None = None,
     worst: int = 300,
     source_name: str | None = None,
+    trace_url: str | None = None,
     quality: Sequence[object] = (),
 ) -> ReportSummary:
     """Write a self-contained HTML page that loads nothing.
@@ -81,6 +82,8 @@ def write_report(
         pipeline: Answers of this pipeline only.
         worst: Most answers shown in full; their size is limited too.
         source_name: Name of the source on the page; by default the file's name.
+        trace_url: Address of a trace in your backend, with `{trace_id}` in it: each answer that has
+            a trace links to it.
         quality: Figures of `ragaliq.lab.quality.stored_quality`, for a table of the weeks.
 
     Raises:
@@ -90,6 +93,14 @@ def write_report(
     """
     if worst < 0:
         raise ConfigurationError(f"worst must not be negative, got {worst}")
+    # Another scheme, such as javascript:, would run on a click.
+    if trace_url and not (
+        trace_url.startswith(("https://", "http://")) and "{trace_id}" in trace_url
+    ):
+        raise ConfigurationError(
+            f"the address of traces, {trace_url!r}, must begin with https:// or http:// and hold "
+            "{trace_id}"
+        )
     target = Path(path)
     if not target.name:  # such as "." or "/"
         raise ConfigurationError(f"{str(target)!r} is a folder; name the file of the page")
@@ -101,7 +112,7 @@ def write_report(
         is_narrowed = any(each is not None for each in (since, until, pipeline))
         where = " within the time and pipeline asked" if is_narrowed else ""
         raise DatasetError(f"{name} holds no results{where}")
-    contents = contents_of(gathered)
+    contents = contents_of(gathered, trace_url=trace_url)
     page = template("report.html.j2", style=page_file("report.css"), script=_script()).render(
         data=_trusted(contents.data),  # JSON in which nothing can end the element
         title=title,
@@ -110,6 +121,7 @@ def write_report(
         gathered=gathered,
         summary=gathered.summary,
         contents=contents,
+        trace_url=trace_url,
         quality=quality,
         **contents.figures,
     )

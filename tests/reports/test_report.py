@@ -54,6 +54,14 @@ def test_the_page_begins_with_the_share_that_passes_and_what_the_judge_is_worth(
     assert content.index('id="answers"') < content.index('id="charts"')
 
 
+@pytest.mark.parametrize(
+    "address", ["javascript:alert('{trace_id}')", "https://traces.example/", "traces/{trace_id}"]
+)
+def test_an_address_of_traces_that_could_not_be_followed_is_refused(museum, page, address):
+    with pytest.raises(ConfigurationError, match="trace_id"):
+        write_report(museum(1), page, trace_url=address)
+
+
 def test_only_what_was_asked_for_is_reported(museum, results_file, page):
     source = results_file(museum(30))
     times = sorted(row[2] for row in _rows(source, page))

@@ -53,6 +53,17 @@ def test_an_answer_of_a_run_is_a_line_without_texts(run):
     assert repr(refused[0]) == "Evaluation('e': faithfulness empty_answer)"
 
 
+def test_a_notebook_shows_an_answer_with_each_claim_once(run):
+    page = run[1]._repr_html_()
+    assert "<b>When &lt;i&gt;exactly&lt;/i&gt;?</b>" in page
+    assert "faithfulness 0.50 (failed)" in page
+    assert page.count("<tr>") == 2
+    assert "<td>NOT_ENOUGH_INFO</td><td>Parrots juggle &lt;b&gt;lanterns&lt;/b&gt;.</td>" in page
+    assert "<td>SUPPORTED</td><td>The shop opens at 9.</td><td>The shop opens at 9.</td>" in page
+    both = evaluate([run[1].case], metrics=["faithfulness", "hallucination"])
+    assert both[0]._repr_html_().count("<tr>") == 2
+
+
 def test_failures_are_what_does_not_pass_the_lowest_first(run):
     assert [each.case.id for each in run.failures] == ["wrong", "half"]
 

@@ -26,7 +26,7 @@ function wholeAnswer(row, full) {
     scores(full.metrics),
     meta([
       ["evaluated", moment(row[ROW.time])], ["pipeline", pipelineName(row[ROW.pipeline])], ["run", row[ROW.run]],
-      ["row", row[ROW.run] === `row ${full.row}` ? null : full.row], ["framework", full.framework], ["session", full.session], ["trace", full.trace], ["tags", full.tags.join(", ")],
+      ["row", row[ROW.run] === `row ${full.row}` ? null : full.row], ["framework", full.framework], ["session", full.session], ["trace", traceLink(full.trace)], ["tags", full.tags.join(", ")],
       ["chance of being chosen", full.probability < 1 ? `${full.probability} (${full.reason})` : ""],
     ]),
     full.sets.length > 1 ? setButtons(full) : null,
@@ -43,6 +43,11 @@ function wholeAnswer(row, full) {
 
 function meta(pairs) {
   return el("div", { class: "meta" }, pairs.filter(([, value]) => value).map(([name, value]) => el("span", {}, `${name} `, el("b", {}, isolated(value)))));
+}
+
+function traceLink(trace) {
+  if (!trace || !DATA.trace_url) return trace;
+  return el("a", { href: DATA.trace_url.replaceAll("{trace_id}", encodeURIComponent(trace)), target: "_blank", rel: "noopener" }, trace);
 }
 
 function scores(results) {

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from ragaliq import RAGTestCase, evaluate
+from ragaliq import RAGTestCase, SpanTarget, evaluate
 from ragaliq.reports import write_report
 
 pytestmark = pytest.mark.browser
@@ -165,6 +165,21 @@ def test_results_without_text_still_show_verdicts_and_charts(tab, museum, page):
     assert tab.js("document.querySelectorAll('#charts svg').length") == 6
     assert tab.js("document.querySelectorAll('#answer [data-claim]').length") > 0
     assert tab.js("document.getElementById('response')") is None
+    assert_calm(tab, page)
+
+
+def test_an_answer_without_text_links_to_its_trace(tab, museum, page):
+    [record] = museum(1, text=False)
+    target = SpanTarget(trace_id="a1" * 16, span_id="b2" * 8)
+    records = [
+        record.model_copy(update={"run": record.run.model_copy(update={"target": target})})
+    ]
+    write_report(records, page, trace_url="https://traces.example/trace/{trace_id}?tab=1")
+    tab.open(page)
+    assert tab.js("document.querySelector('#answer a').href") == (
+        f"https://traces.example/trace/{'a1' * 16}?tab=1"
+    )
+    assert "link to its trace" in tab.js("document.getElementById('notes').textContent")
     assert_calm(tab, page)
 
 
