@@ -171,9 +171,7 @@ def test_results_without_text_still_show_verdicts_and_charts(tab, museum, page):
 def test_an_answer_without_text_links_to_its_trace(tab, museum, page):
     [record] = museum(1, text=False)
     target = SpanTarget(trace_id="a1" * 16, span_id="b2" * 8)
-    records = [
-        record.model_copy(update={"run": record.run.model_copy(update={"target": target})})
-    ]
+    records = [record.model_copy(update={"run": record.run.model_copy(update={"target": target})})]
     write_report(records, page, trace_url="https://traces.example/trace/{trace_id}?tab=1")
     tab.open(page)
     assert tab.js("document.querySelector('#answer a').href") == (
