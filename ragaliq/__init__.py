@@ -95,7 +95,6 @@ if TYPE_CHECKING:
         lifespan,
         suppress,
     )
-    from ragaliq.live.span_processor import RagaliqSpanProcessor
     from ragaliq.offline.cost import CostEstimate, estimate, estimate_async
     from ragaliq.offline.goals import Goal
     from ragaliq.offline.job import EvaluationJob
@@ -117,6 +116,7 @@ if TYPE_CHECKING:
     from ragaliq.scoring.scorer import Scorer
     from ragaliq.tables import score_batch, score_batch_schema
     from ragaliq.telemetry.emit import TelemetryOptions, current_span_target, span_target
+    from ragaliq.traces.processor import RagaliqSpanProcessor
 
 __all__ = [
     "DEFAULT_JUDGE_MODEL",
@@ -269,7 +269,6 @@ _NAMES = {
         "OnError OnFeedback OnLowScore OnTag RateLimits RunHandle Sampling SamplingRule "
         "is_suppressed lifespan suppress"
     ),
-    "ragaliq.live.span_processor": "RagaliqSpanProcessor",
     "ragaliq.offline.goals": "Goal",
     "ragaliq.offline.job": "EvaluationJob",
     "ragaliq.offline.journal": "EvaluationJournal",
@@ -282,6 +281,7 @@ _NAMES = {
     "ragaliq.records.phoenix": "PhoenixSink",
     "ragaliq.records.store": "SQLiteStore read_records",
     "ragaliq.telemetry.emit": "TelemetryOptions current_span_target span_target",
+    "ragaliq.traces.processor": "RagaliqSpanProcessor",
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 

@@ -19,7 +19,6 @@ from ragaliq.cli.doctor import doctor
 from ragaliq.cli.estimate import estimate, metrics
 from ragaliq.cli.evaluate import evaluate
 from ragaliq.cli.report import report
-from ragaliq.cli.traces import traces
 from ragaliq.errors import RagaliqError
 
 app = typer.Typer(
@@ -34,7 +33,6 @@ app = typer.Typer(
 )
 for command in (evaluate, estimate, compare, report, cases, metrics, doctor, demo):
     app.command(cls=CompareCommand if command is compare else Command)(command)
-app.add_typer(traces, name="traces")
 
 
 @app.callback(invoke_without_command=True)

@@ -62,8 +62,8 @@ from ragaliq.cli.options import (
 from ragaliq.cli.outputs import Outputs
 from ragaliq.core.files import file_errors, owner_only
 from ragaliq.core.results import passing_scores
-from ragaliq.datasets import CaseReader, TraceReader
-from ragaliq.datasets.cases import recognised
+from ragaliq.datasets import CaseReader
+from ragaliq.datasets.cases import ProductRuns, recognised
 from ragaliq.datasets.opening import is_backend
 from ragaliq.errors import BudgetExceeded, ConfigurationError, DatasetError
 from ragaliq.evaluators.evaluator import Evaluator
@@ -89,7 +89,6 @@ from ragaliq.reports.wording import (
 )
 from ragaliq.scoring.scorer import CostCap, Scorer
 from ragaliq.telemetry import ContentPolicy
-from ragaliq.traces.cases import REASONS
 
 _WORTH_A_PROCESS = 200
 
@@ -334,12 +333,9 @@ def evaluate(
     )
     with opened as reader:
         sinks: list[SinkSpec] = [*(sink or ())]
-        if not isinstance(reader, TraceReader):
+        if not reader.has_spans:
             _refuse_sinks_of_spans(sink or (), shown)
-        if is_backend(sources[0]):
-            from ragaliq.datasets.backends import BackendReader
-
-            assert isinstance(reader, BackendReader)  # noqa: S101 - for mypy
+        if isinstance(reader, ProductRuns):
             reader.skip_scored(names)
             if not reader.unscored:
                 place = sources[0].partition("?")[0]
@@ -688,13 +684,5 @@ _SHOWN = 5
 
 def show_skipped_runs(reader: CaseReader) -> None:
     """Print the runs of a file of traces without a case, by reason."""
-    if not isinstance(reader, TraceReader):
-        return
-    if reader.skipped_runs:
-        errors.print(f"runs skipped, of {reader.traces:,} traces:")
-    for reason, count in reader.skipped_runs.most_common():
-        errors.print(escape_for_terminal(f"  {count:,} {reason}: {REASONS.get(reason, reason)}"))
-    if running := getattr(reader, "running", 0):
-        errors.print(f"  {running:,} traces are not complete yet; run it again later")
-    if reader.late_spans:
-        errors.print(f"  {reader.late_spans:,} spans came too late for their trace; sort the file")
+    for line in reader.remarks():
+        errors.print(escape_for_terminal(line))

@@ -15,7 +15,6 @@ from ragaliq.core.log_once import LogOnce
 from ragaliq.core.run import SpanTarget
 from ragaliq.live.monitor import Monitor
 from ragaliq.live.run import PendingResult, RunHandle
-from ragaliq.live.traced_runs import begin_traced, end_traced
 from ragaliq.traces import (
     AttributeNames,
     SpanRule,
@@ -26,6 +25,7 @@ from ragaliq.traces import (
 )
 from ragaliq.traces.conventions import MARKS, OWN_SCOPE
 from ragaliq.traces.files import size_of
+from ragaliq.traces.traced_runs import begin_traced, end_traced
 
 logger = logging.getLogger(__name__)
 

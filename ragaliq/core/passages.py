@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from inspect import iscoroutinefunction
 from typing import Any, NamedTuple
 
 from ragaliq.core.test_case import ContextChunk
+from ragaliq.errors import ConfigurationError
 
 _LONGEST_VALUE = 1_000
 
@@ -28,6 +30,24 @@ class Passage(NamedTuple):
     score: float | None = None
     metadata: Mapping[str, Any] | None = None
     shown_as: str = ""
+
+
+TextFetcher = Callable[[Sequence[str]], Mapping[str, str | None]]
+"""Gives the texts of documents by their ids; those that it does not know may be missing."""
+
+
+def require_text_fetcher(resolve: TextFetcher | None, name: str) -> None:
+    """Check a function that fetches texts.
+
+    Raises:
+        ConfigurationError: It is not a plain function.
+    """
+    if resolve is not None and (not callable(resolve) or iscoroutinefunction(resolve)):
+        kind = "an async one" if callable(resolve) else type(resolve).__name__
+        raise ConfigurationError(
+            f"{name}: resolve must be a function from a list of document ids to a dictionary of "
+            f"their texts, got {kind}"
+        )
 
 
 def context_chunks(passages: Sequence[Passage]) -> list[str | ContextChunk]:

@@ -4,14 +4,12 @@ from ragaliq.core.test_case import FIELDS
 from ragaliq.datasets.cases import CaseReader, SkippedRow
 from ragaliq.datasets.labelled_claims import LabelledClaim, read_labelled_claims
 from ragaliq.datasets.opening import read_cases, read_questions
-from ragaliq.datasets.trace_reader import TraceReader
 
 __all__ = [
     "FIELDS",
     "CaseReader",
     "LabelledClaim",
     "SkippedRow",
-    "TraceReader",
     "read_cases",
     "read_labelled_claims",
     "read_questions",

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from pydantic import ValidationError
 
@@ -24,6 +24,7 @@ from ragaliq.core.test_case import FIELDS, ContextChunk, RAGTestCase, Turn
 from ragaliq.datasets.rows import Format, Row, fault, rows_of
 from ragaliq.errors import ConfigurationError, DatasetError, RowError
 from ragaliq.records.results_file import HEADER
+from ragaliq.records.sinks import Sink
 
 logger = logging.getLogger(__name__)
 
@@ -415,7 +416,10 @@ class CaseReader:
         skipped_rows: The first 100 of them.
         columns: The names in the rows of the last reading, the first 100 there are.
         row: The number of the row, from 1, that the last case came from.
+        has_spans: Whether its cases come from spans, on which products keep scores.
     """
+
+    has_spans = False
 
     def __init__(
         self,
@@ -492,6 +496,10 @@ class CaseReader:
         more = len(self.columns) - _SHOWN
         return f"{shown} and {more} more" if more > 0 else shown
 
+    def remarks(self) -> Iterator[str]:
+        """Lines about the last reading for a person, other than skipped rows."""
+        yield from ()
+
     def _noted(self, case: RAGTestCase, row: Row) -> bool:
         """Warn about a context of one chunk that looks like several in one cell."""
         separator = _seems_several(case.context[0]) if len(case.context) == 1 else ""
@@ -513,6 +521,24 @@ class CaseReader:
         if len(self.skipped_rows) < _REMEMBERED:
             where, _, problem = str(error).partition(": ")
             self.skipped_rows.append(SkippedRow(where, problem))
+
+
+@runtime_checkable
+class ProductRuns(Protocol):
+    """Reader of a product's runs, whose scores go back there.
+
+    Attributes:
+        sink: Writes scores back.
+        scored: Number of runs with a score.
+        unscored: Number of runs without a score, which are read.
+    """
+
+    sink: Sink
+    scored: int
+    unscored: int
+
+    def skip_scored(self, metrics: Sequence[str] = ()) -> None:
+        """Skip the runs with a score for each of these metrics; without metrics, for any."""
 
 
 def require_new(case_id: str, where: str, seen: dict[bytes, str]) -> None:

@@ -7,19 +7,21 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Literal
 
+from ragaliq.core.passages import TextFetcher, require_text_fetcher
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.datasets.cases import CaseReader, OnError, SkippedRow, require_known, require_new
 from ragaliq.datasets.rows import Format, format_of, is_place, require_file
-from ragaliq.datasets.trace_reader import TraceReader
 from ragaliq.errors import ConfigurationError, DatasetError, RowError
-from ragaliq.traces import TextFetcher, read_mapping
-from ragaliq.traces.cases import require_text_fetcher
-from ragaliq.traces.files import holds_traces
 
 CaseFormat = Format | Literal["traces"]
+
+# An annex, imported by name.
+_TRACES = "ragaliq.traces.opening"
 
 
 def is_backend(source: object) -> bool:
@@ -42,9 +44,9 @@ def read_cases(
     """Read cases from a JSON, JSONL, CSV, TSV or Parquet file, or from traces.
 
     Files may be gzipped. Traces (OTLP as JSON or protobuf, Phoenix's exports) are recognised by
-    their content (`TraceReader`). The address of a product's project (`phoenix://PROJECT`,
+    their content (`ragaliq.traces.TraceReader`). The address of a product's project (`phoenix://PROJECT`,
     `mlflow://EXPERIMENT`, `langfuse://`) gives its runs without a score of ragaliq's
-    (`BackendReader`).
+    (`ProductRuns`).
 
     Fields are recognised by their names in RAGAS, DeepEval, LangSmith and ragaliq (`FIELDS`); other
     columns go into the case's metadata.
@@ -79,18 +81,23 @@ def read_cases(
     require_known(fields)
     if on_error not in ("raise", "skip"):
         raise ConfigurationError(f"on_error must be 'raise' or 'skip', got {on_error!r}")
-    rules = read_mapping(Path(mapping)) if mapping is not None else ()
     require_text_fetcher(resolve, "read_cases")
     if split_context == "":
         raise ConfigurationError("split_context (--split-context) must not be empty")
+    reader_of_traces = partial(
+        import_module(_TRACES).reader_of_traces,
+        is_traces=None if file_format is None else file_format == "traces",
+        fields=fields,
+        on_error=on_error,
+        mapping=mapping,
+        resolve=resolve,
+    )
     backends = [each for each in (path, *more) if is_backend(each)]
     if backends:
         if more:
             raise ConfigurationError(f"{backends[0]}: name it alone, without further sources")
-        # Imported only when used.
-        from ragaliq.datasets.backends import BackendReader
-
-        return BackendReader(str(path), fields=fields, mapping=rules, resolve=resolve)
+        product: CaseReader = reader_of_traces(path, is_product=True)
+        return product
     for each in (path, *more):
         is_store = str(each).startswith("sqlite:")
         if is_store or (file_format is None and Path(each).suffix == ".db"):
@@ -104,25 +111,19 @@ def read_cases(
         if each in paths[:place]:
             raise DatasetError(f"{each} is named twice")
         require_file(each)
-        if file_format == "traces" or (file_format is None and holds_traces(each)):
-            readers.append(
-                TraceReader(each, fields=fields, on_error=on_error, mapping=rules, resolve=resolve)
-            )
-            continue
-        if rules or resolve is not None:
-            option = "a mapping" if rules else "resolve"
-            raise ConfigurationError(f"{each}: {option} is for traces; there are no spans in it")
-        known = file_format or format_of(each)
-        readers.append(
-            CaseReader(
+        found = reader_of_traces(each, is_product=False)
+        if found is None:
+            found = CaseReader(
                 each,
-                file_format=known,
+                file_format=format_of(each)
+                if file_format is None or file_format == "traces"
+                else file_format,
                 fields=fields,
                 on_error=on_error,
                 encoding=encoding,
                 split_context=split_context,
             )
-        )
+        readers.append(found)
     return _Several(readers) if more else readers[0]
 
 
@@ -132,6 +133,12 @@ class _Several(CaseReader):
     def __init__(self, readers: Sequence[CaseReader]) -> None:
         super().__init__(readers[0].path, file_format=None, fields={}, on_error="raise")
         self._readers = readers
+        self.has_spans = all(reader.has_spans for reader in readers)
+
+    def remarks(self) -> Iterator[str]:
+        """Those of each file."""
+        for reader in self._readers:
+            yield from reader.remarks()
 
     def __iter__(self) -> Iterator[RAGTestCase]:
         self.skipped, self.skipped_rows, self.columns = 0, [], {}

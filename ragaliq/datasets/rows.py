@@ -9,6 +9,7 @@ import io
 import json
 import re
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
@@ -16,7 +17,6 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TextIO, cast
 
 from ragaliq.errors import ConfigurationError, DatasetError, RowError
-from ragaliq.traces.files import not_json, parquet_rows, require_distinct
 
 
 class Row(NamedTuple):
@@ -197,6 +197,9 @@ def _csv_row(header: Sequence[str], cells: Sequence[str]) -> dict[str, Any] | Ro
 
 # JSON: a list of objects, alone or as the one list in an object.
 
+NOT_JSON = "it is not JSON"
+_PLACE_FOLLOWS = re.compile(r"( starting)? at$")  # some of Python's messages end so
+
 
 def json_rows(path: Path, encoding: str | None) -> _Read:
     """Read the rows of a JSON file."""
@@ -211,6 +214,11 @@ def json_rows(path: Path, encoding: str | None) -> _Read:
             advice = "; a file with an object on each line is JSON Lines: end its name in .jsonl"
         raise DatasetError(f"line {error.lineno}: {not_json(error)}{advice}") from None
     yield from rows_in(value)
+
+
+def not_json(error: json.JSONDecodeError) -> str:
+    """Problem of a text, with its column; the caller adds the line."""
+    return f"{NOT_JSON}: {_PLACE_FOLLOWS.sub('', error.msg)} in column {error.colno}"
 
 
 def parse_json(text: str) -> Any:
@@ -283,10 +291,44 @@ def jsonl_rows(path: Path, encoding: str | None) -> _Read:
 
 # Parquet tables.
 
+_BATCH_ROWS = 256
+
 
 def table_rows(path: Path, _: str | None) -> _Read:
     """Read the rows of a Parquet table."""
     return ((0, data) for _, data in parquet_rows(path))
+
+
+def parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The rows of a Parquet table with their numbers, from 1; a batch is in memory at a time."""
+    try:
+        from pyarrow import ArrowException, parquet
+    except ImportError:
+        raise ConfigurationError(
+            "reading Parquet needs pyarrow: pip install 'ragaliq[parquet]'"
+        ) from None
+    number = 0
+    try:
+        with parquet.ParquetFile(path) as table:
+            require_distinct(table.schema_arrow.names)
+            for batch in table.iter_batches(batch_size=_BATCH_ROWS):
+                for row in batch.to_pylist():
+                    number += 1
+                    yield number, row
+    except ArrowException as error:
+        raise DatasetError(f"it is not a readable Parquet file ({type(error).__name__})") from None
+    except (ValueError, OverflowError) as error:
+        # A text that is not UTF-8, or a date beyond Python's.
+        raise DatasetError(
+            f"after row {number}: a value cannot be read ({type(error).__name__})"
+        ) from None
+
+
+def require_distinct(names: Sequence[str], where: str = "") -> None:
+    """Refuse a table of which two columns have the same name."""
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise DatasetError(f"{where}two columns are called {name[:40]!r}; rename one")
 
 
 # The format of a file.

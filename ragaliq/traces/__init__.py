@@ -1,7 +1,12 @@
-"""Cases from existing traces, of any recorder and any language."""
+"""Cases from existing traces, of any recorder and any language.
 
-from ragaliq.traces.cases import AttributeNames, TextFetcher, TracedCase, cases_of_trace
+An annex: the main house reaches it by entry points and by name, and imports none of it.
+"""
+
+from ragaliq.core.passages import TextFetcher
+from ragaliq.traces.cases import AttributeNames, TracedCase, cases_of_trace
 from ragaliq.traces.mapping import SpanRule, read_mapping
+from ragaliq.traces.reader import TraceReader
 from ragaliq.traces.span import SpanEvent, TraceSpan
 
 __all__ = [
@@ -9,6 +14,7 @@ __all__ = [
     "SpanEvent",
     "SpanRule",
     "TextFetcher",
+    "TraceReader",
     "TraceSpan",
     "TracedCase",
     "cases_of_trace",

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from inspect import iscoroutinefunction
 from typing import Any, Literal
 
 from ragaliq.capture.calls import FinalReply
@@ -24,10 +23,9 @@ from ragaliq.capture.texts import (
 )
 from ragaliq.core.log_once import LogOnce
 from ragaliq.core.origin import KEPT, KEY
-from ragaliq.core.passages import Passage
+from ragaliq.core.passages import Passage, TextFetcher
 from ragaliq.core.run import RunInfo, SpanTarget
 from ragaliq.core.test_case import RAGTestCase
-from ragaliq.errors import ConfigurationError
 from ragaliq.traces import llama_index
 from ragaliq.traces.conventions import (
     FINISH_REASONS,
@@ -119,25 +117,8 @@ class TracedCase:
     steps: Sequence[Step] = ()
 
 
-TextFetcher = Callable[[Sequence[str]], Mapping[str, str | None]]
-"""Gives the texts of documents by their ids; those that it does not know may be missing."""
-
 _NO_NAMES = AttributeNames()
 _LOG_ONCE = LogOnce(logger)
-
-
-def require_text_fetcher(resolve: TextFetcher | None, name: str) -> None:
-    """Check a function that fetches texts.
-
-    Raises:
-        ConfigurationError: It is not a plain function.
-    """
-    if resolve is not None and (not callable(resolve) or iscoroutinefunction(resolve)):
-        kind = "an async one" if callable(resolve) else type(resolve).__name__
-        raise ConfigurationError(
-            f"{name}: resolve must be a function from a list of document ids to a dictionary of "
-            f"their texts, got {kind}"
-        )
 
 
 def cases_of_trace(

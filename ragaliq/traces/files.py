@@ -11,7 +11,7 @@ import json
 import math
 import re
 import zlib
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
@@ -20,6 +20,7 @@ from pathlib import Path
 from sys import getsizeof
 from typing import Any, cast
 
+from ragaliq.datasets.rows import NOT_JSON, not_json, parquet_rows
 from ragaliq.errors import ConfigurationError, DatasetError, RowError
 from ragaliq.traces import llama_index
 from ragaliq.traces.conventions import KIND
@@ -130,8 +131,6 @@ def _form_of(start: bytes) -> str:
 
 # --- JSON -----------------------------------------------------------------------------------------
 
-_NOT_JSON = "it is not JSON"
-_PLACE_FOLLOWS = re.compile(r"( starting)? at$")  # some of Python's messages end so
 _DECODER = json.JSONDecoder()
 _BETWEEN = re.compile(r"[ \t\r\n,]*")
 _NEXT_VALUE = re.compile(r"^[{\[]", re.MULTILINE)
@@ -141,11 +140,6 @@ _SCALAR = re.compile(  # to the end of its line
 )
 
 _Values = Iterator[tuple[str, Any | DatasetError]]
-
-
-def not_json(error: json.JSONDecodeError) -> str:
-    """Problem of a text, with its column; the caller adds the line."""
-    return f"{_NOT_JSON}: {_PLACE_FOLLOWS.sub('', error.msg)} in column {error.colno}"
 
 
 def _json_file_spans(file: io.BufferedReader) -> Parts:
@@ -183,7 +177,7 @@ def _json_values(file: io.BufferedReader) -> _Values:
     """
     first = file.readline(MAX_LINE_BYTES)
     found = list(_values(first))
-    if found and not any(_NOT_JSON in str(v) for _, v in found if isinstance(v, DatasetError)):
+    if found and not any(NOT_JSON in str(v) for _, v in found if isinstance(v, DatasetError)):
         return chain(found, _lines(file))
     del found
     data = first + file.read(MAX_DOCUMENT_BYTES + 1 - len(first))
@@ -225,7 +219,7 @@ def _values(data: bytes, line: int = 1) -> _Values:
         start = between.end()
         if start == len(text):
             return
-        problem, end = _NOT_JSON, start
+        problem, end = NOT_JSON, start
         try:
             if text[start] in "{[":  # or else another output of the program
                 value, at = _DECODER.raw_decode(text, start)
@@ -335,7 +329,6 @@ _METHOD = re.compile(r"[A-Z]\w*\._{0,2}[a-z]\w*")
 # Whose values are objects themselves.
 _OBJECTS = ("metadata", "input.value", "output.value", "llm.prompt_template.variables")
 _MOST_NESTED_ROW = 16
-_BATCH_ROWS = 256
 _BILLION = 1_000_000_000
 # The nanoseconds of a unit, and the least number that is in it: 1973 in all of them.
 _UNITS = ((1, 10**17), (1_000, 10**14), (1_000_000, 10**11), (_BILLION, 0))
@@ -455,38 +448,6 @@ def _is_table_of_spans(path: Path) -> bool:
             return {"context.trace_id", "context.span_id"} <= set(table.schema_arrow.names)
     except (ArrowException, ValueError, OverflowError):
         return False
-
-
-def parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows of a Parquet table with their numbers, from 1; a batch is in memory at a time."""
-    try:
-        from pyarrow import ArrowException, parquet
-    except ImportError:
-        raise ConfigurationError(
-            "reading Parquet needs pyarrow: pip install 'ragaliq[parquet]'"
-        ) from None
-    number = 0
-    try:
-        with parquet.ParquetFile(path) as table:
-            require_distinct(table.schema_arrow.names)
-            for batch in table.iter_batches(batch_size=_BATCH_ROWS):
-                for row in batch.to_pylist():
-                    number += 1
-                    yield number, row
-    except ArrowException as error:
-        raise DatasetError(f"it is not a readable Parquet file ({type(error).__name__})") from None
-    except (ValueError, OverflowError) as error:
-        # A text that is not UTF-8, or a date beyond Python's.
-        raise DatasetError(
-            f"after row {number}: a value cannot be read ({type(error).__name__})"
-        ) from None
-
-
-def require_distinct(names: Sequence[str], where: str = "") -> None:
-    """Refuse a table of which two columns have the same name."""
-    for name, count in Counter(names).items():
-        if count > 1:
-            raise DatasetError(f"{where}two columns are called {name[:40]!r}; rename one")
 
 
 # --- putting traces together ----------------------------------------------------------------------

@@ -34,7 +34,7 @@ PRODUCTS = {"phoenix": PhoenixProduct, "mlflow": MlflowProduct, "langfuse": Lang
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("ragaliq.datasets.backends.pause_before_retry", lambda *_, **__: 0.0)
+    monkeypatch.setattr("ragaliq.traces.backends.pause_before_retry", lambda *_, **__: 0.0)
     monkeypatch.setenv("LANGFUSE_PUBLIC_KEY", "pk")
     monkeypatch.setenv("LANGFUSE_SECRET_KEY", "sk-secret")
 

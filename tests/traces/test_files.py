@@ -17,8 +17,9 @@ from otlp import document, protobuf
 from pyarrow import parquet
 from spans import ANSWER, QUESTION, TEXTS, Spans
 
-from ragaliq.datasets import TraceReader, read_cases
+from ragaliq.datasets import read_cases
 from ragaliq.errors import DatasetError
+from ragaliq.traces import TraceReader
 from ragaliq.traces.files import holds_traces, spans_in
 
 ROOT, FOUND = "1" * 16, "2" * 16

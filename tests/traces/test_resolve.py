@@ -178,7 +178,7 @@ def test_live_they_are_fetched_where_blocking_does_no_harm_and_never_leave(sink)
 
 
 def test_a_flush_does_not_wait_for_ever_for_texts(monkeypatch, following):
-    monkeypatch.setattr("ragaliq.live.span_processor._READING_SECONDS", 0.1)
+    monkeypatch.setattr("ragaliq.traces.processor._READING_SECONDS", 0.1)
     answered = threading.Event()
     each = following(resolve=lambda ids: answered.wait(30) and {})
     ask(each.app.provider)

@@ -13,10 +13,10 @@ from ragaliq.cli.console import ExitCode, errors, escape_for_terminal, output
 from ragaliq.core.files import file_errors, owner_only
 from ragaliq.core.origin import run_of
 from ragaliq.core.test_case import RAGTestCase
-from ragaliq.datasets.backends import Annotation, BackendReader
 from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.lab.labels import Draw, SamplingFrame
 from ragaliq.reports.wording import number_of
+from ragaliq.traces.backends import Annotation, BackendReader
 
 _GOOD = {
     *("pass", "passed", "yes", "true", "good", "correct", "supported", "faithful", "factual"),

@@ -12,13 +12,14 @@ import typer
 
 from ragaliq.cli.console import Command, ExitCode, errors, escape_for_terminal, output
 from ragaliq.cli.options import Fields, MappingFile, Resolve, imported, names_of
-from ragaliq.datasets import TraceReader, read_cases
+from ragaliq.datasets import read_cases
 from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.reports.wording import number_of
-from ragaliq.traces import TracedCase, TraceSpan
-from ragaliq.traces.cases import REASONS
+from ragaliq.traces.cases import REASONS, TracedCase
 from ragaliq.traces.conventions import Kind, Step, step_of
 from ragaliq.traces.drafting import draft_mapping, toml_of
+from ragaliq.traces.reader import TraceReader
+from ragaliq.traces.span import TraceSpan
 
 traces = typer.Typer(name="traces", help="Look into files of traces.", no_args_is_help=True)
 

@@ -9,19 +9,14 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from ragaliq.capture.conversation import Conversations
+from ragaliq.core.passages import TextFetcher
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.datasets.cases import CaseReader, OnError
 from ragaliq.errors import ConfigurationError, DatasetError, RowError
-from ragaliq.traces import (
-    AttributeNames,
-    SpanRule,
-    TextFetcher,
-    TracedCase,
-    TraceSpan,
-    cases_of_trace,
-)
-from ragaliq.traces.cases import REASONS, case_of
+from ragaliq.traces.cases import REASONS, AttributeNames, TracedCase, case_of, cases_of_trace
 from ragaliq.traces.files import TraceGroups, spans_in
+from ragaliq.traces.mapping import SpanRule
+from ragaliq.traces.span import TraceSpan
 
 _MOST_REMEMBERED = 64 * 2**20
 """Characters of texts that were fetched."""
@@ -58,6 +53,8 @@ class TraceReader(CaseReader):
         skipped_runs: Runs of the last reading without a case, by reason (`ragaliq.traces.cases`).
         late_spans: Spans that came after their trace had been processed to bound memory.
     """
+
+    has_spans = True
 
     def __init__(
         self,
@@ -110,6 +107,15 @@ class TraceReader(CaseReader):
                     f"{self._name}: no span has the attribute {name!r}, which was named as the "
                     f"{field}"
                 )
+
+    def remarks(self) -> Iterator[str]:
+        """Runs without a case by reason, and late spans."""
+        if self.skipped_runs:
+            yield f"runs skipped, of {self.traces:,} traces:"
+        for reason, count in self.skipped_runs.most_common():
+            yield f"  {count:,} {reason}: {REASONS.get(reason, reason)}"
+        if self.late_spans:
+            yield f"  {self.late_spans:,} spans came too late for their trace; sort the file"
 
     def runs(self) -> Iterator[TracedCase]:
         """All runs of the file, including those without a case."""

@@ -21,13 +21,13 @@ from opentelemetry.trace import SpanContext, StatusCode
 
 from ragaliq.capture import RunRegistry
 from ragaliq.core.checks import require_positive
+from ragaliq.core.passages import require_text_fetcher
 from ragaliq.core.process import watch_process
 from ragaliq.core.suppression import is_suppressed
 from ragaliq.core.sync import WorkThread, wait_for
 from ragaliq.errors import ConfigurationError
 from ragaliq.live.monitor import Monitor
 from ragaliq.live.run import RunHandle
-from ragaliq.live.traced_runs import begin_traced, end_traced
 from ragaliq.traces import (
     AttributeNames,
     SpanEvent,
@@ -37,7 +37,7 @@ from ragaliq.traces import (
     cases_of_trace,
     llama_index,
 )
-from ragaliq.traces.cases import pipeline_of, require_text_fetcher
+from ragaliq.traces.cases import pipeline_of
 from ragaliq.traces.conventions import (
     FRAMEWORKS,
     MARKS,
@@ -51,6 +51,7 @@ from ragaliq.traces.conventions import (
     kind_of,
 )
 from ragaliq.traces.mapping import SpanRule, rule_for
+from ragaliq.traces.traced_runs import begin_traced, end_traced
 from ragaliq.traces.tree import is_plumbing
 
 logger = logging.getLogger(__name__)

@@ -26,16 +26,19 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 from ragaliq.core.concurrency import pause_before_retry
 from ragaliq.core.dates import DATE_EXAMPLES, parse_moment
 from ragaliq.core.origin import run_of
+from ragaliq.core.passages import TextFetcher
 from ragaliq.core.results import Status
 from ragaliq.core.run import SpanTarget
 from ragaliq.core.sync import run_sync
 from ragaliq.core.test_case import RAGTestCase
-from ragaliq.datasets.trace_reader import TraceReader
 from ragaliq.errors import ConfigurationError, DatasetError, SinkError
 from ragaliq.records.langfuse import LangfuseSink
 from ragaliq.records.mlflow import MLflowSink
 from ragaliq.records.phoenix import PhoenixSink
-from ragaliq.traces import SpanRule, TextFetcher, TracedCase, TraceSpan
+from ragaliq.traces.cases import TracedCase
+from ragaliq.traces.mapping import SpanRule
+from ragaliq.traces.reader import TraceReader
+from ragaliq.traces.span import TraceSpan
 
 _FORMS = "phoenix://PROJECT, phoenix+https://HOST/PROJECT, mlflow://EXPERIMENT or langfuse://"
 _OPTIONS = ("since", "until", "limit")

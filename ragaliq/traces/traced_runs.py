@@ -7,7 +7,7 @@ from opentelemetry import context as otel_context
 from ragaliq.live.monitor import Monitor
 from ragaliq.live.run import RunHandle
 from ragaliq.telemetry.emit import target_context
-from ragaliq.traces import TracedCase
+from ragaliq.traces.cases import TracedCase
 from ragaliq.traces.conventions import Kind
 
 
