@@ -133,6 +133,7 @@ def _blocks(text: str) -> list[Span]:
         is_wrapped = (
             text[end : line.start()] in ("\n", "\r\n")
             and words[0].islower()
+            and "|" not in words
             and not _ENDS_SENTENCE.search(text[max(start, end - 12) : end])
         )
         if blocks and is_wrapped:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 from ragaliq.judges.language.sentences import detect_language, split_sentences
 from ragaliq.judges.local.claim import ClaimWords
 from ragaliq.judges.local.numbers import END, Fit, Number, comparable, fit
-from ragaliq.judges.local.records import holds_data, statements
+from ragaliq.judges.local.records import Statement, holds_data, statements
 from ragaliq.judges.local.words import (
     FUNCTION_WORDS,
     counted,
@@ -37,11 +37,13 @@ class Sentence(NamedTuple):
         text: Word for word.
         reading: What it says, in words; the text itself where that is a sentence.
         stems: All the words of its reading, in order.
+        is_record: Whether it is a record or a row of a table.
     """
 
     text: str
     reading: str
     stems: list[str]
+    is_record: bool = False
 
 
 class ReadChunk(NamedTuple):
@@ -64,16 +66,19 @@ class ReadChunk(NamedTuple):
 
 def _read(chunk: str) -> ReadChunk:
     language = detect_language(chunk)
-    texts = readings = _cut(chunk, language)
     if holds_data(chunk):
-        stated = list(statements(chunk, texts))
-        texts = [text[:_LONGEST] for text, _ in stated]
-        readings = [reading for _, reading in stated]
+        stated = list(statements(chunk, lambda text: _cut(text, language)))
+    else:
+        stated = [Statement(text, text) for text in _cut(chunk, language)]
+    readings = [each.reading for each in stated]
     words = read_words(join(readings), is_joined=True).stems
     text = "\n".join(["", *words, ""])
     lines = text.split(END)[:-1]
     stems = (line.split("\n")[1:-1] for line in lines)
-    sentences = list(map(Sentence, texts, readings, stems))
+    sentences = [
+        Sentence(text[:_LONGEST], reading, words, is_record)
+        for (text, reading, is_record), words in zip(stated, stems, strict=True)
+    ]
     return ReadChunk(sentences, lines, text, set(words), language)
 
 
@@ -109,6 +114,7 @@ class ContextIndex:
         chunks: The same.
         sentences: The sentences of all chunks.
         chunk_of: The position of each sentence's chunk.
+        records: Positions of the sentences that are records.
         is_german: Whether a chunk is German, so that capitals do not mark names.
     """
 
@@ -123,8 +129,11 @@ class ContextIndex:
         self.chunk_of: list[int] = []
         self._lines: list[str] = []
         self._runs: dict[tuple[str, str, str], bool] = {}
+        self.records: set[int] = set()
         self._is_small = sum(len(read.text) for read in self._read) < _SEARCHED
         for position, read in enumerate(self._read):
+            first = len(self.sentences)
+            self.records |= {first + at for at, each in enumerate(read.sentences) if each.is_record}
             self.sentences += read.sentences
             self._lines += read.lines
             self.chunk_of += [position] * len(read.sentences)
@@ -258,16 +267,15 @@ def match_claim(claim: ClaimWords, context: ContextIndex) -> Match:
     best = next((at for at in near if everywhere + sentences.get(at, 0.0) == most), -1)
     if best < 0 and context.sentences:
         best = 0
-    here = set(near)
     missing = claim.weights.keys() - places.keys()
-    absent = [
-        number for number in claim.numbers if not _is_stated(number, claim, context, among=here)
-    ]
+    elsewhere = _records_of_others(places, context)
+    is_stated = partial(_is_stated, claim=claim, context=context, apart_from=elsewhere)
+    absent = [number for number in claim.numbers if not is_stated(number, among=set(near))]
     if any(number.bound for number in absent):
         texts = [context.sentences[at].reading for at in near[:_MOST_NEAR]]
         stated = [number for text in texts for number in read_words(text).numbers]
         absent = [number for number in absent if not _holds(number, stated)]
-    missing_numbers = [number for number in absent if not _is_stated(number, claim, context)]
+    missing_numbers = [number for number in absent if not is_stated(number)]
     return Match(
         sentence=best,
         near=near[:_MOST_NEAR],
@@ -278,7 +286,8 @@ def match_claim(claim: ClaimWords, context: ContextIndex) -> Match:
         missing=sorted(missing, key=lambda word: (-claim.weights[word], word)),
         missing_numbers=missing_numbers,
         is_miscounted=all(
-            _is_stated(number, claim, context, of_thing=False) for number in missing_numbers
+            _is_stated(number, claim=claim, context=context, of_thing=False)
+            for number in missing_numbers
         ),
         missing_names=set() if context.is_german else claim.names & missing,
         far_numbers=absent,
@@ -299,11 +308,23 @@ def _keep_near_answer(claim: ClaimWords, places: Places) -> None:
             places[word] = credit, near
 
 
+def _records_of_others(places: Places, context: ContextIndex) -> set[int]:
+    """Records without any of the claim's words that tell records apart.
+
+    Of the rows ("Oslo", 17) and ("Bergen", 23) the second says nothing of a claim about Oslo.
+    """
+    words = [where for word, (_, where) in places.items() if word[0] != "#"]
+    found = [context.records.intersection(where) for where in words]
+    telling = [where for where in found if where and where != context.records]
+    return context.records.difference(*telling) if telling else set()
+
+
 def _is_stated(
     number: Number,
+    *,
     claim: ClaimWords,
     context: ContextIndex,
-    *,
+    apart_from: Set[int] = frozenset(),
     among: set[int] | None = None,
     of_thing: bool = True,
 ) -> bool:
@@ -315,12 +336,15 @@ def _is_stated(
         number: One of the claim's.
         claim: The claim.
         context: The context.
+        apart_from: Positions of sentences that do not count.
         among: Positions of the sentences that count; all where None.
         of_thing: Whether it must count the same thing, and not only have the same unit.
     """
-    places = context.places(number.stem)
-    if among is not None:
-        places = [at for at in places if at in among]
+    places = [
+        at
+        for at in context.places(number.stem)
+        if at not in apart_from and (among is None or at in among)
+    ]
     if not places or number.stem not in claim.stems:
         return bool(places)
     place = claim.stems.index(number.stem)

@@ -1,15 +1,15 @@
-"""Values without sentences, read as statements: JSON records, rows, tables and key-value lists.
+"""Values without sentences, read as statements: records, rows, tables and key-value lists.
 
-A record is one statement, so that no value of another record is taken for its own. A number is
-read before its key, as prose has it: `"refunds": 17` is "17 refunds". The text that is quoted stays
-word for word.
+Records are those of JSON and of Python's `repr`, as databases are shown to models, anywhere in a
+text. A record is one statement, so that no value of another record is taken for its own. A number
+is read before its key, as prose has it: `"refunds": 17` is "17 refunds". The text that is quoted
+stays word for word.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 
@@ -19,17 +19,14 @@ class Statement(NamedTuple):
     Attributes:
         text: Word for word.
         reading: The words it states.
+        is_record: Whether it is a record or a row of a table.
     """
 
     text: str
     reading: str
+    is_record: bool = False
 
 
-_MOST_NESTED = 6
-_DECODER = json.JSONDecoder()
-_GAP = re.compile(r"[\s,]*")
-_ROW = re.compile(r"\(([^()]{0,500})\)")
-_ROWS = re.compile(rf"\s*\[\s*{_ROW.pattern}(?:\s*,\s*{_ROW.pattern})*(?:\s*,)?\s*\]\s*")
 _TABLE_RULE = re.compile(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*")
 _KEY_WORDS = re.compile(r"_+|(?<=[a-z])(?=[A-Z])")
 # "refunds: 17" and "refunds = 17", where nothing follows the number.
@@ -43,8 +40,7 @@ _PAIR_HINT = re.compile(r"[:=](?:\s|(?<==))[$€£]?\d")
 
 def holds_data(chunk: str) -> bool:
     """True if a chunk may hold a record, a table or a number after its key."""
-    begins = chunk[0] if chunk[:1].strip() else chunk.lstrip()[:1]
-    return begins in ("{", "[") or "|" in chunk or _may_hold_pairs(chunk)
+    return "|" in chunk or _OPENS_DATA.search(chunk) is not None or _may_hold_pairs(chunk)
 
 
 def _may_hold_pairs(text: str) -> bool:
@@ -52,33 +48,46 @@ def _may_hold_pairs(text: str) -> bool:
     return (":" in text or "=" in text) and _PAIR_HINT.search(text) is not None
 
 
-def statements(chunk: str, sentences: Iterable[str]) -> Iterator[Statement]:
-    """The statements of a chunk, in order: its records where it is data, else its sentences."""
-    if chunk.lstrip()[:1] in ("{", "["):
-        found = list(_records(chunk))
-        if found:
-            yield from found
-            return
+def statements(chunk: str, cut: Callable[[str], Iterable[str]]) -> Iterator[Statement]:
+    """The statements of a chunk, in order: its records, and the sentences around them.
+
+    Args:
+        chunk: The text.
+        cut: Function that cuts a text without records into sentences.
+    """
+    done = 0
+    for data in find_data(chunk):
+        before = list(_sentences(cut(chunk[done : data.start])))
+        yield from before
+        label = before[-1].text if before and before[-1].text.endswith(":") else ""
+        for record in _records(data, cut, _columns(chunk[done : data.start])):
+            yield record._replace(reading=f"{label} {record.reading}".lstrip())
+        done = data.end
+    yield from _sentences(cut(chunk[done:]))
+
+
+def _sentences(texts: Iterable[str]) -> Iterator[Statement]:
     header: list[str] = []
     before = ""
-    for text in sentences:
+    for text in texts:
         if "|" not in text:
             header = []
             yield Statement(text, _read_pairs(text))
             continue
         cells, reading = _cells(text), _read_pairs(text)
+        is_row = len(cells) == len(header)
         if _TABLE_RULE.fullmatch(text):
             header = _cells(before)
-        elif len(cells) == len(header):
-            reading = _pairs(zip(header, cells, strict=True))
-        yield Statement(text, reading)
+        elif is_row:
+            reading = ", ".join(map(_pair, header, cells))
+        yield Statement(text, reading, is_row)
         before = text
 
 
 def reading_of(claim: str) -> str:
     """The words that a claim states, which may be a record or a list of keys and values."""
-    if claim[:1] in ("{", "["):
-        return ", ".join(record.reading for record in _records(claim)) or claim
+    if claim[:1] in ("{", "[") and (found := next(find_data(claim), None)):
+        return ", ".join(record.reading for record in _records(found, lambda text: [text]))
     return _read_pairs(claim)
 
 
@@ -93,66 +102,221 @@ def _cells(row: str) -> list[str]:
     return [cell.strip() for cell in row.strip().strip("|").split("|")]
 
 
-def _pairs(pairs: Iterator[tuple[str, object]]) -> str:
-    return ", ".join(_pair(key, value) for key, value in pairs)
-
-
-def _pair(key: str, value: object) -> str:
+def _pair(key: str, value: str) -> str:
     named = _KEY_WORDS.sub(" ", key)
-    said = "" if value is None else str(value)
-    if isinstance(value, bool):
-        said = "yes" if value else "no"
-    return f"{said} {named}" if said[:1].isdigit() else f"{named} {said}"
+    return f"{value} {named}".strip() if value[:1].isdigit() else f"{named} {value}".strip()
 
 
-def _records(chunk: str) -> Iterator[Statement]:
-    """The records of a chunk that is JSON, a JSON line after the other, or rows of a database."""
-    if _ROWS.fullmatch(chunk):
-        for row in _ROW.finditer(chunk):
-            yield Statement(row[0], row[1])
-        return
-    found: list[Statement] = []
-    at = len(chunk) - len(chunk.lstrip())
-    is_list = chunk[at] == "["
-    at += is_list
-    while at < len(chunk) and not (is_list and chunk[at] == "]"):
+# Records in a text.
+
+_MOST_NESTED = 8
+# A dict, or a list of records: "[1, 2]" is a citation and "(1932)" prose.
+_OPENS_DATA = re.compile(r"""\{\s*["'\d]|[\[(]\s*(?:[\[({]|[A-Z]\w*\()""")
+_NAMED = re.compile(r"\s*([^\W\d]\w*)=")  # Row(city='Oslo')
+_TOKEN = re.compile(
+    r"""\s*(?:"(?P<double>(?:[^"\\\n]|\\.)*)"|'(?P<single>(?:[^'\\\n]|\\.)*)'"""
+    r"|(?P<number>-?\d[\w.+-]*)|(?P<word>[^\W\d][\w.]*)|(?P<sign>[][(){},:]))"
+)
+_CLOSING = {"[": "]", "(": ")", "{": "}"}
+_READ_WORDS = {"true": "yes", "false": "no", "none": "", "null": "", "nan": ""}
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))")
+_ESCAPED_BREAK = re.compile(r"\\[nrtf]")
+_PROSE = 100  # characters from which a value is read as sentences, and not as part of its record
+
+
+class Quoted(str):
+    """A quoted value; `written` is its text word for word."""
+
+    __slots__ = ("written",)
+    written: str
+
+
+class Data(NamedTuple):
+    """A list or dict of a text.
+
+    Attributes:
+        text: Word for word.
+        start: Position of its first character.
+        end: Position after its last one.
+        entries: Keys and values, in order; the keys of a list are empty.
+    """
+
+    text: str
+    start: int
+    end: int
+    entries: list[tuple[str, str | Data]]
+
+    @property
+    def is_list(self) -> bool:
+        """True for a list or a tuple, False for a dict or an object with named values."""
+        return self.text[0] in ("[", "(")
+
+    @property
+    def is_records(self) -> bool:
+        """True for a list of records only."""
+        parts = [isinstance(value, Data) for _, value in self.entries]
+        return self.is_list and bool(parts) and all(parts)
+
+    @property
+    def has_records(self) -> bool:
+        """True if a list of records is in it, or it is one."""
+        parts = [value for _, value in self.entries if isinstance(value, Data)]
+        return self.is_records or any(part.has_records for part in parts)
+
+
+class _NotDataError(Exception):
+    """The text is not a literal."""
+
+
+def find_data(text: str) -> Iterator[Data]:
+    """The dicts and lists of records of a text, in order."""
+    opening = _OPENS_DATA.search(text)
+    while opening:
+        at = opening.start() + 1
         try:
-            value, end = _DECODER.raw_decode(chunk, at)
-        except (ValueError, RecursionError):
-            return
-        found += _read_value(value, chunk[at:end])
-        gap = _GAP.match(chunk, end)
-        at = gap.end() if gap else end
-    yield from found
+            found = _read_container(text, opening.start(), _MOST_NESTED)
+        except _NotDataError:
+            pass
+        else:
+            if found.entries and (not found.is_list or found.is_records):
+                yield found
+                at = found.end
+        opening = _OPENS_DATA.search(text, at)
 
 
-def _read_value(value: object, text: str) -> Iterator[Statement]:
-    if not isinstance(value, dict):
-        yield Statement(text, _flat(value, _MOST_NESTED))
+def _read_container(text: str, start: int, depth: int) -> Data:
+    """Read the list, tuple or dict that opens at a position."""
+    close, at = _CLOSING[text[start]], start + 1
+    entries: list[tuple[str, str | Data]] = []
+    while (token := _token(text, at))["sign"] != close:
+        key, named = "", _NAMED.match(text, at) if close == ")" else None
+        if named:
+            key, at = named[1], named.end()
+        value, at = _read_value(text, at, depth)
+        if close == "}":
+            if isinstance(value, Data) or (colon := _token(text, at))["sign"] != ":":
+                raise _NotDataError
+            key, (value, at) = value, _read_value(text, colon.end(), depth)
+        entries.append((key, value))
+        token = _token(text, at)
+        if token["sign"] == ",":
+            at = token.end()
+        elif token["sign"] != close:
+            raise _NotDataError
+    return Data(text[start : token.end()], start, token.end(), entries)
+
+
+def _token(text: str, at: int) -> re.Match[str]:
+    token = _TOKEN.match(text, at)
+    if token is None:
+        raise _NotDataError
+    return token
+
+
+def _read_value(text: str, at: int, depth: int) -> tuple[str | Data, int]:
+    """A value and the position after it; all values but containers are texts."""
+    token = _token(text, at)
+    if token["sign"]:
+        if depth == 0 or token["sign"] not in _CLOSING:
+            raise _NotDataError
+        found = _read_container(text, token.end() - 1, depth - 1)
+        return found, found.end
+    if token["word"] is None:
+        if token["number"]:
+            return token["number"], token.end()
+        written = token["single"] if token["double"] is None else token["double"]
+        value = Quoted(_unescaped(written))
+        value.written = written
+        return value, token.end()
+    if token["word"].lower() in _READ_WORDS:
+        return _READ_WORDS[token["word"].lower()], token.end()
+    # An object's `repr`: Row(city='Oslo'), Decimal('12.50'), datetime.date(2026, 5, 1).
+    if not (depth and text.startswith("(", token.end())):
+        raise _NotDataError
+    found = _read_container(text, token.end(), depth - 1)
+    if any(key for key, _ in found.entries):
+        start = token.start("word")
+        return found._replace(text=text[start : found.end], start=start), found.end
+    mark = "-" if token["word"].endswith(("date", "datetime")) else " "
+    return mark.join(_flat(value) for _, value in found.entries[:3]), found.end
+
+
+def _unescaped(text: str) -> str:
+    plain = _ESCAPE.sub(
+        lambda escape: chr(int(escape[1], 16)) if escape[1] else escape[2],
+        _ESCAPED_BREAK.sub("\n ", text),
+    )
+    # JSON has two escapes for one rare character.
+    return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _records(
+    data: Data,
+    cut: Callable[[str], Iterable[str]],
+    columns: Sequence[str] = (),
+    path: str = "",
+) -> Iterator[Statement]:
+    """The records of a list or dict, each with the keys that lead to it and its long texts."""
+    if data.is_records:
+        for _, record in data.entries:
+            if isinstance(record, Data):
+                yield from _records(record, cut, columns, path)
         return
-    lists = {
-        key: each
-        for key, each in value.items()
-        if isinstance(each, list) and each and all(isinstance(one, dict) for one in each)
-    }
-    own = {key: each for key, each in value.items() if key not in lists}
-    if own or not lists:
-        yield Statement(text, _flat(own, _MOST_NESTED))
-    for key, records in lists.items():
-        for record in records:
-            yield Statement(text, f"{_KEY_WORDS.sub(' ', key)} {_flat(record, _MOST_NESTED)}")
+    entries = data.entries
+    if data.is_list and len(columns) == len(entries):
+        entries = [(name, value) for name, (_, value) in zip(columns, entries, strict=True)]
+    own: list[tuple[str, str | Data]] = []
+    inner: list[tuple[str, Data]] = []
+    prose: list[str] = []
+    for key, value in entries:
+        if isinstance(value, Data) and value.has_records:
+            inner.append((key, value))
+        elif isinstance(value, Quoted) and len(value) > _PROSE:
+            prose.append(value.written)
+        else:
+            own.append((key, value))
+    if own or not (inner or prose):
+        yield Statement(data.text, f"{path} {_said(own)}".lstrip(), is_record=True)
+    for written in prose:
+        yield from _read_prose(written, cut)
+    for key, records in inner:
+        yield from _records(records, cut, columns, f"{path} {_KEY_WORDS.sub(' ', key)}".lstrip())
 
 
-def _flat(value: object, depth: int) -> str:
+def _read_prose(written: str, cut: Callable[[str], Iterable[str]]) -> Iterator[Statement]:
+    """The sentences of a quoted text, cut where its escaped line breaks are."""
+    text, done = _ESCAPED_BREAK.sub("\n ", written), 0
+    for sentence in _sentences(cut(text)):
+        start = text.index(sentence.text, done)
+        done = start + len(sentence.text)
+        yield sentence._replace(text=written[start:done], reading=_unescaped(sentence.reading))
+
+
+def _flat(value: str | Data) -> str:
     """All that a value holds, as words."""
-    if depth and isinstance(value, dict):
-        parts = (
-            f"{_KEY_WORDS.sub(' ', key)} {_flat(each, depth - 1)}"
-            if isinstance(each, (dict, list))
-            else _pair(key, each)
-            for key, each in value.items()
-        )
-        return ", ".join(parts)
-    if depth and isinstance(value, list):
-        return ", ".join(_flat(each, depth - 1) for each in value)
-    return str(value)
+    return value if isinstance(value, str) else _said(value.entries)
+
+
+def _said(entries: Iterable[tuple[str, str | Data]]) -> str:
+    return ", ".join(
+        _pair(key, value) if isinstance(value, str) else _pair(f"{key} ", _flat(value))
+        for key, value in entries
+    )
+
+
+# The columns of a database's rows, by the query before them.
+
+_SELECT = re.compile(r"\bselect\s+(?:distinct\s+)?(.{1,1000}?)\s+from\b", re.IGNORECASE | re.DOTALL)
+_COLUMN_END = re.compile(r",(?![^(]*\))")
+# Of "count(*) AS refunds", "c.name" and "max(price)": refunds, name and none.
+_COLUMN_NAME = re.compile(
+    r"""(?:.*\)\s*(?:as\s+)?|.*\bas\s+|.*[\s.])?["'`\[]?(\w*)["'`\]]?""", re.IGNORECASE | re.DOTALL
+)
+
+
+def _columns(before: str) -> list[str]:
+    """Names of the columns that the last query of a text selects; "" where one has none."""
+    queries = _SELECT.findall(before)
+    columns = _COLUMN_END.split(queries[-1]) if queries else []
+    names = (_COLUMN_NAME.fullmatch(column.strip()) for column in columns)
+    return [name[1] if name else "" for name in names]

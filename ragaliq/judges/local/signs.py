@@ -44,15 +44,15 @@ def find_sign(claim: ClaimWords, match: Match, context: ContextIndex) -> Sign | 
     """
     if not match.near:
         return None
-    _, text, stems = context.sentences[match.sentence]
+    best = context.sentences[match.sentence]
     sign = None
     if match.far_numbers or any(number.bound for number in claim.numbers):
-        theirs = read_words(text)
+        theirs = read_words(best.reading)
         sign = _other_number(claim, match, theirs) or _other_bound(claim, match, theirs.numbers)
-    sign = sign or _other_unit(claim, match, stems)
+    sign = sign or _other_unit(claim, match, best.stems)
     has_word = not (claim.negated or _DECISIVE.isdisjoint(claim.stems))
-    if not sign and has_word and not denies(stems):
-        sign = _other_word(claim, match, stems) or _other_small_word(claim, match, stems)
+    if not sign and has_word and not denies(best.stems):
+        sign = _other_word(claim, match, best.stems) or _other_small_word(claim, match, best.stems)
     if not sign and _differ_in_negation(claim, match, context):
         sign = Sign("negation")
     return sign
@@ -322,11 +322,11 @@ def _differ_in_negation(claim: ClaimWords, match: Match, context: ContextIndex) 
     if not _agrees(claim, match, _NEGATION_COVER, words=1):
         return False
     for at in match.near:
-        _, text, stems = context.sentences[at]
-        if denies(stems) == claim.negated:
+        near = context.sentences[at]
+        if denies(near.stems) == claim.negated:
             return False
         if not claim.negated:
-            parts = list(clauses(text))
+            parts = list(clauses(near.reading))
             # Ignore words that the sentence also has in a clause without negation: "(winter does
             # not occur in the tropics)" after a clause about winter.
             shared = match.found.difference(*(part for part in parts if not denies(part)))

@@ -1,6 +1,7 @@
 """A number counts with the thing it counts, a record is one statement, a brief answer one too."""
 
 import asyncio
+import json
 
 import pytest
 
@@ -100,6 +101,101 @@ def test_a_record_is_read_as_one_statement_and_quoted_word_for_word(context, cla
     verdict = decided(claim, context)
     assert verdict.verdict == expected, verdict.reason
     assert verdict.evidence in context
+
+
+SOLD = "[('Ingrid Solberg', 412), ('Bjarne Holm', 388)]"
+QUERY = "SQL Query: SELECT count(*) AS refunds FROM orders\nSQL Result: [(17,)]"
+TOTALS = (
+    "SELECT c.name, sum(amount) AS total FROM orders\n"
+    "[('Ada', Decimal('120.50')), ('Jon', Decimal('99.90'))]"
+)
+DAYS = "Rows: [(datetime.date(2024, 5, 1), 'lamp', 3), (datetime.date(2024, 6, 9), 'cable', 5)]"
+ROWS = "[Row(seller='Ingrid Solberg', units=412), Row(seller='Bjarne Holm', units=388)]"
+SEVERAL = (
+    'First {"city": "Oslo", "refunds": 17}, then {"city": "Bergen", "refunds": 23} were found.'
+)
+REPRS = "Found:\n{'city': 'Oslo', 'refunds': 17, 'open': True}\n{'city': 'Bergen', 'refunds': 23}"
+PLAIN_TABLE = "Our refunds.\n\ncity | refunds\n--- | ---\noslo | 17\nbergen | 23\n\nAll are paid."
+GRAPH = (
+    'data: {"data": {"orders": [{"article": "lamp", "quantity": 2}, '
+    '{"article": "cable", "quantity": 5}]}}'
+)
+CUT_OFF = '[{"city": "Oslo", "refunds": 17}, {"city": "Bergen", "refunds": 23}, {"city": "Tron'
+
+
+@pytest.mark.parametrize(
+    ("context", "claim", "expected"),
+    [
+        *(
+            (label + SOLD + after, *row)
+            for label, after in (
+                ("SQL Result: ", ""),
+                ("Question: Who sold most?\nSQL Query: \nSQL Result: ", "\nAnswer:"),
+                ("Units by seller: ", ". The year is 2025."),
+            )
+            for row in (
+                ("Ingrid Solberg sold 412 units.", S),
+                ("Bjarne Holm sold 388 units.", S),
+                ("Ingrid Solberg sold 412 units and Bjarne Holm 388.", S),
+                ("Ingrid Solberg sold 500 units.", C),
+                ("Bjarne Holm sold 412 units.", C if label.startswith("Units") else N),
+            )
+        ),
+        (f"Units by seller: {SOLD}. The year is 2025.", "The year is 2025.", S),
+        ("Refunds by city: [('Oslo', 17), ('Bergen', 23)]", "Oslo had 17 refunds.", S),
+        ("Refunds by city: [('Oslo', 17), ('Bergen', 23)]", "Oslo had 23 refunds.", C),
+        (QUERY, "There were 17 refunds.", S),
+        (QUERY, "There were 17 complaints.", N),
+        (TOTALS, "Ada's total is 120.50.", S),
+        (TOTALS, "Ada's total is 80.", C),
+        (TOTALS, "Jon's total is 120.50.", N),
+        (DAYS, "On 2024-05-01 3 lamps were sold.", S),
+        (DAYS, "On 2024-06-09 3 lamps were sold.", C),
+        (ROWS, "Ingrid Solberg sold 412 units.", S),
+        (ROWS, "Ingrid Solberg sold 388 units.", C),
+        *(
+            (context, *row)
+            for context in (SEVERAL, REPRS, PLAIN_TABLE, CUT_OFF)
+            for row in (("Oslo had 17 refunds.", S), ("Bergen had 17 refunds.", C))
+        ),
+        (GRAPH, "The quantity of the lamp is 2.", S),
+        (GRAPH, "The quantity of the lamp is 5.", C),
+        ("(('Oslo', 17), ('Bergen', 23))", "Oslo: 17", S),
+        ("(('Oslo', 17), ('Bergen', 23))", "Oslo: 23", N),
+        (r'{"name": "O\"Hara", "city": "Z\u00fcrich"}', "O'Hara lives in Zürich.", S),
+        ("As [1, 2] and [[3]] say (1932), the bridge opened.", "The bridge opened in 1932.", S),
+    ],
+)
+def test_records_are_found_anywhere_in_a_text(context, claim, expected):
+    verdict = decided(claim, context)
+    assert verdict.verdict == expected, verdict.reason
+    assert verdict.evidence in context
+
+
+PROSE = (
+    "The branch opens at nine. Dogs are not allowed.\nParking is free for two hours. Letters cost "
+    "12 crowns and take three days."
+)
+
+
+@pytest.mark.parametrize(
+    ("claim", "expected"),
+    [
+        ("The branch opens at nine.", S),
+        ("The branch opens at ten.", C),
+        ("Parking is free for two hours.", S),
+        ("Parking is free for three hours.", C),
+        ("Letters take three days.", S),
+        ("Letters take 30 days.", C),
+        ("Dogs are allowed.", C),
+    ],
+)
+def test_a_long_text_in_a_record_is_read_as_its_sentences(claim, expected):
+    context = f'[{{"title": "Oslo", "content": {json.dumps(PROSE)}}}, {{"title": "Bergen"}}]'
+    verdict = decided(claim, context)
+    assert verdict.verdict == expected == decided(claim, PROSE).verdict, verdict.reason
+    assert verdict.evidence in context
+    assert "{" not in verdict.evidence
 
 
 @pytest.mark.parametrize(
