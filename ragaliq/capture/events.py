@@ -137,7 +137,7 @@ Event: TypeAlias = (
 def write_event(event: Event, steps: Mapping[Step, int]) -> list[Any]:
     """An event as plain data; steps become their numbers."""
     written: list[Any] = [type(event).__name__]
-    for name, value in event._asdict().items():
+    for name, value in zip(event._fields, event, strict=True):
         if name == "step":
             written.append(steps.get(value, -1))
         elif name == "messages":
@@ -151,7 +151,7 @@ def write_event(event: Event, steps: Mapping[Step, int]) -> list[Any]:
         elif name == "is_input":
             written.append(value)
         else:
-            written.append(value if isinstance(value, str) else str(value))
+            written.append(str(value))
     return written
 
 

@@ -452,7 +452,8 @@ class Reader:
     def answer(self, value: Any, where: str = "output") -> Found | None:  # noqa: PLR0911 - one a shape
         """Text that a person reads in an application's output, or None."""
         if isinstance(value, str):
-            return Found(value, where) if value.strip() else None
+            # A chain's parser may return LangChain's own kind of text.
+            return Found(str(value), where) if value.strip() else None
         message = self.message(value)
         if message is not None:
             is_said = message.role in {"assistant", "system"} and message.text

@@ -8,6 +8,7 @@ import threading
 from collections import deque
 from collections.abc import Iterator
 from contextvars import Context
+from functools import partial
 from itertools import chain
 
 from ragaliq.capture import Conversations
@@ -16,6 +17,11 @@ from ragaliq.live.run import RunHandle
 from ragaliq.live.runtime import RUNTIME
 from ragaliq.live.stats import RunCounters
 from ragaliq.telemetry.names import Outcome
+
+_LINGER = 0.05
+"""Seconds that a run waits for others: waking the worker's thread and the judge's process for each
+run would cost the application as much as the rest of its evaluation."""
+_AWAITED = 2
 
 
 class RunQueue:
@@ -141,9 +147,12 @@ class JudgeQueue:
                     run, max_runs=monitor.max_queue, max_bytes=monitor.max_queue_bytes
                 )
                 # With enough runs in progress, the end of one begins the next.
-                has_room = not self._is_woken and len(self._working) < monitor.concurrency
-                if displaced is not None and has_room:
+                has_room = displaced is not None and len(self._working) < monitor.concurrency
+                if has_room and run.priority == _AWAITED:
                     loop.call_soon_threadsafe(self._begin, context=Context())
+                elif has_room and not self._is_woken:
+                    begin = partial(loop.call_later, _LINGER, self._begin)
+                    loop.call_soon_threadsafe(begin, context=Context())
                     self._is_woken = True
         if displaced is None:
             run.end("shutdown" if is_closed else "queue_full")
@@ -166,8 +175,8 @@ class JudgeQueue:
             left = [run for run in undone if run.counters is counters]
             if counters.is_given_up and not whatever:
                 timeout = 0.0
-            if self._waiting and not self._working:
-                # The thread that queued the run may have been interrupted before it woke the loop.
+            if self._waiting:
+                # It may linger, or its thread was interrupted before it woke the loop.
                 RUNTIME.call(self._begin)
 
             def is_done() -> bool:

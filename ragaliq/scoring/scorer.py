@@ -48,7 +48,6 @@ from ragaliq.judges.resolve import JudgeSpec, resolve_judge
 from ragaliq.records.record import evaluation_id, run_id_of
 from ragaliq.records.sinks import ErrorHook, SinkLimits, SinkSet, SinkSpec
 from ragaliq.scoring.execution import Executor, InProcess, child_processes
-from ragaliq.scoring.freezes import FREEZES
 from ragaliq.scoring.limits.breaker import NOT_ASKED
 from ragaliq.scoring.limits.protection import Limits, Protection
 from ragaliq.telemetry import names
@@ -59,8 +58,6 @@ from ragaliq.telemetry.metrics import MetricsRecorder
 logger = logging.getLogger(__name__)
 
 _LONGEST_PAUSE = 60.0
-# Most evaluations of a case that are repeated because the process was frozen.
-_MOST_FREEZES = 5
 # Seconds to wait for sinks after the last evaluation.
 _SINKS_WITHIN = 60.0
 
@@ -106,10 +103,6 @@ class CostCap:
     def reached(self) -> str:
         """Message that the cap is reached."""
         return f"${self.spent.cost_usd or 0.0:.4f} is spent, of {self.option} {self.max_cost:g}"
-
-
-class _FrozenError(Exception):
-    """The judge did not answer while the process was frozen: not a failure of the judge."""
 
 
 class _FailedForNowError(Exception):
@@ -267,21 +260,12 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
             run = run_of(case, run_id=case.id, pipeline="")
         evaluators = self.chosen(metrics or run.metric_probabilities)
         attempt = waits = 1
-        freezes = 0
         until = time.monotonic() + self._waits_for_judge
         while True:
             try:
                 evaluation = await self._attempt(
-                    case,
-                    run,
-                    evaluators,
-                    lag,
-                    is_last=attempt >= self._attempts,
-                    forgives=freezes < _MOST_FREEZES,
+                    case, run, evaluators, lag, is_last=attempt >= self._attempts
                 )
-            except _FrozenError:
-                freezes += 1
-                pause = pause_before_retry(freezes, first=0.1, longest=self._backoff)
             except _FailedForNowError:
                 self.emitter.metrics.record(names.METRIC_JOBS, 1, {names.JOB_OUTCOME: "retried"})
                 pause = pause_before_retry(attempt, first=self._backoff, longest=_LONGEST_PAUSE)
@@ -310,7 +294,6 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         lag: float,
         *,
         is_last: bool,
-        forgives: bool,
     ) -> Evaluation:
         judging: AbstractAsyncContextManager[dict[str, EvaluationResult]] = nullcontext({})
         if self.protection is not None:
@@ -324,25 +307,21 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
                         failed = {e.name: e.failure_result(error, self.judge) for e in evaluators}
                         emission.record(failed, case)
                         return Evaluation(case=case, results=failed, run=run, lag=lag)
-                freezes = FREEZES.count
-                with FREEZES.watching():
-                    results: dict[str, EvaluationResult] | None = None
-                    if self._processes:
-                        process = next(self._turn)
-                        results = await process.evaluate(case, evaluators, deadline=self.deadline)
-                    if results is None:
-                        if not self._is_read:
-                            # Refused at the end of the interpreter, when a blocked loop does not
-                            # matter.
-                            with suppress(RuntimeError):
-                                await asyncio.to_thread(self.judge.fingerprint)
-                            self._is_read = True
-                        results = await evaluate_case(
-                            case, evaluators, self.judge, deadline=self.deadline
-                        )
+                results: dict[str, EvaluationResult] | None = None
+                if self._processes:
+                    process = next(self._turn)
+                    results = await process.evaluate(case, evaluators, deadline=self.deadline)
+                if results is None:
+                    if not self._is_read:
+                        # Refused at the end of the interpreter, when a blocked loop does not
+                        # matter.
+                        with suppress(RuntimeError):
+                            await asyncio.to_thread(self.judge.fingerprint)
+                        self._is_read = True
+                    results = await evaluate_case(
+                        case, evaluators, self.judge, deadline=self.deadline
+                    )
                 unanswered = [result.status.is_unanswered for result in results.values()]
-                if forgives and any(unanswered) and FREEZES.count > freezes:
-                    raise _FrozenError
                 judged.update(results)
                 if not is_last and unanswered and all(unanswered):
                     raise _FailedForNowError

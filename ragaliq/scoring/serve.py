@@ -13,10 +13,10 @@ import socket
 import sys
 import threading
 from contextlib import suppress
-from itertools import chain
 
 from ragaliq._version import __version__
 from ragaliq.capture import RunLog
+from ragaliq.core.results import EvaluationResult
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.evaluators.case import evaluate_case
 from ragaliq.evaluators.evaluator import Evaluator
@@ -31,7 +31,6 @@ from ragaliq.scoring.execution import (
 )
 
 _LONGEST_WAIT = 0.05  # seconds a reply waits for others
-_CLAIMS_AT_ONCE = 100
 _FIRST_CASE = RAGTestCase(id="warm-up", query="What?", context=["One."], response="One.")
 
 
@@ -67,15 +66,15 @@ async def _serve(channel: Channel) -> None:
         with suppress(OSError):  # a container may forbid it
             os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     channel.send({"ready": __version__})
-    answering: set[asyncio.Task[list[Message]]] = set()
-    replies: list[list[Message]] = []
+    answering: set[asyncio.Task[Message]] = set()
+    replies: list[Message] = []
 
     def send() -> None:
         if replies:
-            channel.send(*chain.from_iterable(replies))
+            channel.send(*replies)
             replies.clear()
 
-    def answered(task: asyncio.Task[list[Message]]) -> None:
+    def answered(task: asyncio.Task[Message]) -> None:
         answering.discard(task)
         replies.append(task.result())
         # Several replies at once, since each makes the application wait for its interpreter; but
@@ -93,7 +92,7 @@ async def _serve(channel: Channel) -> None:
         answer.add_done_callback(answered)
 
 
-async def _answer(job: Message, evaluators: dict[str, Evaluator], judge: LLMJudge) -> list[Message]:
+async def _answer(job: Message, evaluators: dict[str, Evaluator], judge: LLMJudge) -> Message:
     """Evaluate a case, which is built first if the job has a run."""
     built: Message = {}
     try:
@@ -104,26 +103,14 @@ async def _answer(job: Message, evaluators: dict[str, Evaluator], judge: LLMJudg
             case = RAGTestCase.model_validate(job["case"])
         chosen = [evaluators[number] for number in job["evaluators"]]
         results = await evaluate_case(case, chosen, judge, deadline=job["deadline"])
-        *claims, last = _in_parts(job["id"], [each.model_dump() for each in results.values()])
-        return [*claims, last | built]
+        return {"id": job["id"], "results": [_row(each) for each in results.values()]} | built
     except Exception as error:  # noqa: BLE001 - one case must not end the others
         # The message may quote the application's text: return only the type.
-        return [{"id": job["id"], "failed": type(error).__name__}]
+        return {"id": job["id"], "failed": type(error).__name__}
 
 
-def _in_parts(number: int, rows: list[Message]) -> list[Message]:
-    """Split results into messages: some claims at a time, before their result.
-
-    The parent's `json` blocks the application's threads while it parses a message.
-    """
-    parts: list[Message] = []
-    for row in rows:
-        claims, details = list(row["claims"]), row["raw_response"]
-        parts += [
-            {"id": number, "claims": claims[first : first + _CLAIMS_AT_ONCE]}
-            for first in range(0, len(claims), _CLAIMS_AT_ONCE)
-        ]
-        row["claims"] = len(claims)
-        if details.get("claims") == claims:
-            details["claims"] = None  # the same ones
-    return [*parts, {"id": number, "results": rows}]
+def _row(result: EvaluationResult) -> Message:
+    row = result.model_dump()
+    if row["raw_response"].get("claims") == [*row["claims"]]:
+        row["raw_response"]["claims"] = [*row["claims"]]  # the same ones, written once
+    return row

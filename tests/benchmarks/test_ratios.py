@@ -17,17 +17,21 @@ from statistics import median
 import asking
 import pytest
 from held_back import HeldBack
-from rag_chain import QUESTION, TEXTS
+from opentelemetry.sdk.trace import TracerProvider
+from rag_chain import QUESTION, TEXTS, ConstantRetriever, rag_chain
+from test_executor_latency import ANSWER
+from test_executor_latency import TEXTS as SENTENCES
 
 from langchain_ragaliq import RagaliqCallbackHandler
 from llama_index.evaluation.ragaliq import RagaliqSpanHandler
-from ragaliq import RAGTestCase, evaluate
+from ragaliq import Monitor, RAGTestCase, TelemetryOptions, evaluate
 
 BASELINES = Path(__file__).with_name("baselines.json")
 ROUNDS = 300
 PROCESSES = 11
 PARTS = "from langchain_core.runnables import chain"
 CASES = 200
+RUNS = 100
 
 
 def ratio(with_it: Callable[[], object], without: Callable[[], object]) -> float:
@@ -84,6 +88,28 @@ def throughput() -> float:
     return median(shares)
 
 
+def scored(telemetry: TelemetryOptions | None = None) -> float:
+    """Processor time that a run judged by the embedded judge adds to the application's process.
+
+    In parts of what the chain itself takes there.
+    """
+    chain = rag_chain(0.0, [ANSWER], ConstantRetriever(texts=SENTENCES))
+    with Monitor(judge="local", executor="process", telemetry=telemetry) as monitor:
+        ours = {"callbacks": [RagaliqCallbackHandler(monitor)]}
+
+        def seconds(config: dict[str, list[RagaliqCallbackHandler]] | None) -> float:
+            begun = time.process_time()
+            for _ in range(RUNS):
+                chain.invoke(QUESTION, config)
+            assert monitor.flush(60.0)
+            return time.process_time() - begun
+
+        seconds(ours)  # starts the process
+        pairs = [(seconds(None), seconds(ours)) for _ in range(PROCESSES)]
+        assert monitor.stats().outcomes == {"evaluated": RUNS * (PROCESSES + 1)}
+    return median(with_it for _, with_it in pairs) / median(bare for bare, _ in pairs) - 1.0
+
+
 LANGCHAIN = asking.langchain, RagaliqCallbackHandler
 LLAMA_INDEX = asking.llama_index, RagaliqSpanHandler
 # And by how much a ratio may be over its baseline: as far as runs on a busy machine differ.
@@ -106,6 +132,11 @@ MEASURED: dict[str, tuple[Callable[[], float], float]] = {
         0.3,
     ),
     "a case evaluated / a million additions": (throughput, 0.015),
+    "a scored run, without telemetry / its chain": (scored, 0.15),
+    "a scored run, with spans / its chain": (
+        lambda: scored(TelemetryOptions(tracer_provider=TracerProvider())),
+        0.2,
+    ),
 }
 
 

@@ -1,6 +1,7 @@
 """What crosses to the other process, written as JSON and read again."""
 
 import asyncio
+import marshal
 import socket
 
 import pytest
@@ -52,7 +53,7 @@ def test_messages_arrive_whole_in_order_and_then_the_end(messages):
 async def test_half_a_message_is_the_end(cut):
     raw, end = socket.socketpair()
     channel = Channel(end)
-    raw.sendall((b"\0\0\0\x0a" + b'{"a": "b"}')[:cut])
+    raw.sendall((b"\0\0\0\x0a" + marshal.dumps({"a": "b"}))[:cut])
     raw.close()
     assert await channel.receive() is None
     channel.close()
