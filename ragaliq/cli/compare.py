@@ -123,7 +123,7 @@ class _Metric(NamedTuple):
     def changed(self) -> list[_Scored]:
         """Pairs whose score changed, the largest losses first."""
         changed = [each for each in self.scored if each.before != each.after]
-        return sorted(changed, key=lambda each: (each.gain, each.pair.label))
+        return sorted(changed, key=lambda each: each.gain)
 
 
 class _Gate(NamedTuple):
@@ -306,7 +306,7 @@ def _changes(
         held = losses.setdefault(each.pair.first.id, each)
         if each.gain < held.gain:
             losses[each.pair.first.id] = each
-    changed = sorted(losses.values(), key=lambda each: (each.gain, each.pair.label))
+    changed = sorted(losses.values(), key=lambda each: each.gain)
     shown = [each.pair for each in changed[:_MOST_SIDE_BY_SIDE]]
     ours = _records(before.path, {pair.first.id for pair in shown})
     theirs = _records(after.path, {pair.second.id for pair in shown})
@@ -421,4 +421,5 @@ def _list_changes(metric: _Metric, show: int) -> None:
             escape_for_terminal(f"{metric.name} {before:.2f} -> {after:.2f}  {pair.label}")
         )
     if len(changed) > show:
-        output.print(f"{metric.name}: {len(changed) - show:,} more cases changed")
+        more = len(changed) - show
+        output.print(f"{metric.name}: {more:,} more {'case' if more == 1 else 'cases'} changed")

@@ -70,7 +70,6 @@ from ragaliq.evaluators.evaluator import Evaluator
 from ragaliq.evaluators.metrics import (
     ClaimEvaluator,
     ContextRecallEvaluator,
-    RelevanceEvaluator,
 )
 from ragaliq.judges.recording import RequestRecorder, replay_judge
 from ragaliq.offline.app import NoAnswer
@@ -536,10 +535,13 @@ def _read_through(
     reader: CaseReader, metrics: Sequence[Evaluator], *, repeats: int, max_skipped: int | None
 ) -> CaseIndex:
     """Read all cases first, which finds a bad row before anything is spent."""
-    index, has_context = CaseIndex(repeats), False
+    index, present = CaseIndex(repeats), set[str]()
     for number, case in enumerate(counted(reader), start=1):
         index.add(case, reader.row or number)
-        has_context = has_context or case.has_context
+        if case.has_context:
+            present.add("context")
+        if any(text.strip() for text in (case.expected_answer or "", *case.expected_facts)):
+            present.add("expected_answer")
     for row in reader.skipped_rows[:_SHOWN]:
         errors.print(escape_for_terminal(f"skipped: {row.where}: {row.problem}"))
     if reader.skipped > _SHOWN:
@@ -550,19 +552,29 @@ def _read_through(
         )
     if not len(index):
         raise DatasetError(f"{reader.path}: no row is left to evaluate")
-    names = [each.name for each in metrics if not isinstance(each, RelevanceEvaluator)]
-    if names and not has_context:  # their scores mean nothing then
-        blank = next((name for name in reader.columns if recognised(name) == "context"), None)
-        problem = f"no case has any context for {', '.join(names)}"
-        if reader.columns and blank is None:
-            raise DatasetError(
-                f"{reader.path}: {problem}: the columns are {reader.named_columns}. Add --field "
-                "context=COLUMN, or choose other metrics, such as --metrics relevance"
-            )
-        errors.print(
-            escape_for_terminal(f"{problem}: {blank!r} is blank in every row" if blank else problem)
-        )
+    for field, other in (("context", "relevance"), ("expected_answer", "faithfulness")):
+        names = [each.name for each in metrics if field in each.needs]
+        if names and field not in present:
+            _complain_of_a_lack(reader, field, names, other)
     return index
+
+
+def _complain_of_a_lack(reader: CaseReader, field: str, names: list[str], other: str) -> None:
+    """Refuse a file without the column that these metrics need; say where it is blank throughout.
+
+    Raises:
+        DatasetError: The file has columns, and none of them is the field.
+    """
+    blank = next((name for name in reader.columns if recognised(name) == field), None)
+    problem = f"no case has any {field.replace('_', ' ')} for {', '.join(names)}"
+    if reader.columns and blank is None:
+        raise DatasetError(
+            f"{reader.path}: {problem}: the columns are {reader.named_columns}. Add --field "
+            f"{field}=COLUMN, or choose other metrics, such as --metrics {other}"
+        )
+    errors.print(
+        escape_for_terminal(f"{problem}: {blank!r} is blank in every row" if blank else problem)
+    )
 
 
 def _require_known_requests(metric: Evaluator, strategy: StrategyName | None) -> None:

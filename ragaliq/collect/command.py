@@ -164,6 +164,8 @@ def _forward_to(forward: str, host: str, port: int) -> None:
         raise ConfigurationError(
             f"--forward {forward}: that is this process; results must not come back to it"
         )
+    if not forward.startswith(("http://", "https://")):
+        raise ConfigurationError(f"--forward {forward}: begin it with http:// or https://")
     configure(endpoint=forward, service_name="ragaliq-collect")
 
 

@@ -369,11 +369,10 @@ def _missing(
     options = " ".join(
         f"--field {shlex.quote(f'{field}={column}')}" for field, column in meant.items()
     )
-    return fault(
-        row.where,
-        problem,
-        f"{', '.join([columns, *wrong])}; say where they are: {options} (in Python fields={meant})",
-    )
+    ways = f"say where they are: {options} (in Python fields={meant})"
+    if lacking == ["response", "context"]:
+        ways += ", or have your application answer the questions: --app MODULE:NAME"
+    return fault(row.where, problem, f"{', '.join([columns, *wrong])}; {ways}")
 
 
 def _is_like_a_name(name: str) -> bool:

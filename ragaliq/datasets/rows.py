@@ -256,10 +256,10 @@ def rows_in(value: Any) -> _Read:
             )
         [value] = lists
     if not isinstance(value, list):
-        raise DatasetError(f"the file holds a {type(value).__name__}, not a list of objects")
+        raise DatasetError(f"expected a list of objects, found {type(value).__name__}")
     for item in value:
         is_row = isinstance(item, dict)
-        yield 0, item if is_row else RowError(f"it is a {type(item).__name__}, not an object")
+        yield 0, item if is_row else RowError(f"expected an object, found {type(item).__name__}")
 
 
 # JSON Lines: an object a line.
@@ -285,7 +285,7 @@ def jsonl_rows(path: Path, encoding: str | None) -> _Read:
             except DatasetError as error:
                 problem = str(error)
             if not problem and not isinstance(value, dict):
-                problem = f"it holds a {type(value).__name__}, not an object"
+                problem = f"expected an object, found {type(value).__name__}"
             yield number, RowError(problem) if problem else value
 
 

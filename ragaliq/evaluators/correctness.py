@@ -31,6 +31,7 @@ class CorrectnessEvaluator(Evaluator):
     description = "Measures whether the answer says what the reference answer says"
     threshold = 0.7
     checks_claims = True
+    needs = ("expected_answer",)
 
     async def measure(self, test_case: RAGTestCase, judge: LLMJudge) -> EvaluationResult:
         """Check the answer against the reference, and the reference against the answer.

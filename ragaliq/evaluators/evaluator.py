@@ -33,6 +33,7 @@ class Evaluator(ABC):
     Attributes:
         policy: The scoring policy in force.
         higher_is_better: False if a case passes at or below the threshold.
+        needs: Fields without which a case has no score: `context`, `expected_answer`.
     """
 
     name: str = ""
@@ -41,6 +42,7 @@ class Evaluator(ABC):
     higher_is_better: bool = True
     policy: ScoringPolicy = ScoringPolicy.RAGALIQ
     checks_claims: bool = False
+    needs: tuple[str, ...] = ("context",)
     _fingerprint: tuple[tuple[object, ...], str] | None = None
 
     def __init__(

@@ -429,6 +429,7 @@ class ContextRecallEvaluator(ContextEvaluator):
 
     description = "Measures whether the retrieved context covers the expected facts"
     threshold = 0.7
+    needs = ("context", "expected_answer")
 
     async def measure(self, test_case: RAGTestCase, judge: LLMJudge) -> EvaluationResult:
         """Measure the context of a case with expected facts or an expected answer.
@@ -498,6 +499,7 @@ class RelevanceEvaluator(Evaluator):
 
     description = "Measures how well the answer addresses the question"
     threshold = 0.7
+    needs = ()
 
     def require(self, judge: LLMJudge) -> None:
         """Warn, once in a process, about a judge that is weak at relevance."""

@@ -46,6 +46,7 @@ class Rubric(Evaluator):
     """
 
     description = "Measures what a criterion in plain words says"
+    needs = ()
 
     def __init__(
         self,

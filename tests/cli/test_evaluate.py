@@ -253,6 +253,23 @@ def test_a_file_without_the_column_a_metric_needs_is_refused_with_the_option(rag
     assert "context" not in done.stderr
 
 
+@pytest.mark.parametrize("metric", ["correctness", "context_recall"])
+def test_a_metric_against_a_reference_refuses_a_file_without_one(ragaliq, write_cases, metric):
+    done = ragaliq("evaluate", write_cases(GOOD), "--metrics", f"faithfulness,{metric}", code=3)
+    assert f"no case has any expected answer for {metric}: " in done.stderr
+    assert "Add --field expected_answer=COLUMN" in done.stderr
+
+
+def test_correctness_needs_no_context(ragaliq, write_cases):
+    row = {"query": "When?", "response": "At 9.", "expected_answer": "At 9."}
+    assert "1 of 1" in ragaliq("evaluate", write_cases(row), "--metrics", "correctness").stdout
+
+
+def test_a_file_of_questions_is_told_how_to_ask_the_application(ragaliq, write_cases):
+    done = ragaliq("evaluate", write_cases({"query": "When?"}), code=3)
+    assert "--app MODULE:NAME" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("rows", "said"),
     [

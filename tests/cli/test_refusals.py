@@ -146,7 +146,7 @@ REFUSED = {
     "evaluate cases.jsonl --out results.jsonl --resume": [
         ("--policy ragas", 3, "policy was live and is now ragas"),
         ("--metrics faithfulness", 3, "metrics was faithfulness 0.7, relevance 0.7 and is now"),
-        ("--metrics relevance,hallucination,context_recall", 3, "faithfulness 0.7"),
+        ("--metrics relevance,hallucination,chunk_utility", 3, "faithfulness 0.7"),
         ("--metrics hallucination", 3, "to add a metric name these too: faithfulness, relevance"),
         ("--metrics faithfulness,relevance --threshold relevance=0.9", 3, "relevance 0.9"),
     ],
