@@ -34,6 +34,7 @@ from ragaliq.capture.phrases import (
     readable,
     says_something,
 )
+from ragaliq.capture.transcripts import mark_transcript
 from ragaliq.core.passages import Passage
 from ragaliq.core.test_case import Turn
 
@@ -291,13 +292,15 @@ class _Search:
     def _mark(self, shown: _Shown, at: int) -> None:
         """Assign owners to the words of a prompt's text."""
         text = shown.text
+        # A document that an earlier reply quotes is not shown there.
+        transcript = [] if shown.is_tools else mark_transcript(text, is_sure=True)
         for words, letters in self._known.find(text.words).items():
             for place in (text.place(at, words) for at in letters if words in self._documents):
                 # Neighbours share what overlaps.
                 if Owner.NOBODY in text.owners[place]:
                     text.mark(place, Owner.DOCUMENT)
                     self._note(words, shown, place)
-        for said in self._models.mark(text, at, is_found=shown.is_tools):
+        for said in (*transcript, *self._models.mark(text, at, is_found=shown.is_tools)):
             self._saw_reply = True
             self._cut.setdefault(said)
         is_sure = is_telling(self._question)

@@ -35,7 +35,7 @@ class FramingHandler(Protocol):
     """A handler that follows runs framed by hand."""
 
     def frame_started(self, question: Any, pipeline: str) -> Any:
-        """Begin a run; None where it is not followed. Never raises."""
+        """Begin a run; None inside a framed run, of which it is a part. Never raises."""
 
     def frame_ended(self, run: Any, answer: Any, error: BaseException | None) -> None:
         """End a run; never raises."""
@@ -65,6 +65,9 @@ class FramedRun:
     @contextmanager
     def inside(self) -> Iterator[None]:
         """Make what happens in this task or thread inside the block part of the run."""
+        if self._run is None:
+            yield
+            return
         token = self._current.set(self._run)
         try:
             yield
@@ -102,7 +105,8 @@ def frame_calls(
 ) -> F:
     """The function, with each call framed as a run.
 
-    A generator's run ends when its last item was taken; what it yields is the answer in parts.
+    A generator's run ends when its last item was taken; what it yields is the answer in parts. A
+    function that returns a generator is one.
 
     Args:
         function: Synchronous or not, a generator or not.
@@ -151,12 +155,11 @@ def frame_calls(
             frame = begun(arguments, keywords)
             try:
                 with frame.inside():
-                    frame.answer = result = await function(*arguments, **keywords)
+                    result = await function(*arguments, **keywords)
             except BaseException as error:
                 frame.ended(error)
                 raise
-            frame.ended()
-            return result
+            return _returned(result, frame, text_of)
 
     else:
 
@@ -165,14 +168,24 @@ def frame_calls(
             frame = begun(arguments, keywords)
             try:
                 with frame.inside():
-                    frame.answer = result = function(*arguments, **keywords)
+                    result = function(*arguments, **keywords)
             except BaseException as error:
                 frame.ended(error)
                 raise
-            frame.ended()
-            return result
+            return _returned(result, frame, text_of)
 
     return follow  # type: ignore[return-value]
+
+
+def _returned(result: Any, frame: RunFrame, text_of: Callable[[Any], str]) -> Any:
+    """End the run of a function, at once or with the last item of the generator it returned."""
+    if inspect.isgenerator(result):
+        return _follow_items(result, frame, text_of)
+    if inspect.isasyncgen(result):
+        return _afollow_items(result, frame, text_of)
+    frame.answer = result
+    frame.ended()
+    return result
 
 
 def _follow_items(

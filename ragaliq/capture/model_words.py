@@ -7,24 +7,18 @@ model's own prompt: words that it copies from a document stay the document's.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ragaliq.capture.calls import Call
 from ragaliq.capture.phrases import MarkedText, Owner, PhraseIndex, is_telling, normalize
+from ragaliq.capture.transcripts import ASSISTANT, ASSISTANT_SAYS, mark_transcript
 
 # Words of a run that is found, and of one in a script without spaces between words.
 _RUN, _SIGNS = 5, 12
 # Words that an argument of a tool has at least if it is cut out of what was found with it: shorter
 # ones are a document's words as well.
 _LONG_QUERY = 8
-# A conversation that is written out: what the assistant said, up to the next line.
-_ASSISTANT_SAYS = re.compile(
-    r"^[ \t>*-]*(?:message from )?(?:assistant|ai|chatbot)[ \t]*:[ \t]*([^\n]+)",
-    re.MULTILINE | re.IGNORECASE,
-)
-_ASSISTANT = frozenset({"ai", "assistant", "model", "chatbot", "bot", "agent"})
 
 
 class _Said(NamedTuple):
@@ -136,8 +130,7 @@ class ModelWords:
         Returns:
             The marked words, normalized.
         """
-        transcript = [normalize(found[1]) for found in _ASSISTANT_SAYS.finditer(text.text)]
-        marked = [words for words in transcript if words and _take(text, words)]
+        marked = mark_transcript(text, is_sure=False)
         if self.is_empty:
             return marked
         whole = [text.words] if self._is_passed_on(text.words, at) else []
@@ -146,7 +139,10 @@ class ModelWords:
             for words in self._phrases.inside(text.words)
             if self._is_said(words, text.words, at, is_found=is_found)
         )
-        marked += [words for words in (*whole, *said) if _take(text, words)]
+        for words in (*whole, *said):
+            # Of a whole conversation the lines of others are evidence.
+            if _take(text, words, partly=self._past.get(words) != ""):
+                marked.append(words)
         # Of a word or two; and what a tool was given, which it may say again as a note read back.
         alone = [w for w in self._short.inside(text.words) if self._is_reply(w, at)]
         if is_found:
@@ -159,8 +155,8 @@ class ModelWords:
 
     def mark_whole(self, text: MarkedText, at: int) -> None:
         """Mark long replies that are a whole text, and a remembered message."""
-        if label := _ASSISTANT_SAYS.fullmatch(text.text.strip()):
-            _take(text, normalize(label[1]))
+        if (label := ASSISTANT_SAYS.fullmatch(text.text.strip())) and label["model"]:
+            _take(text, normalize(label["said"]))
         for words, each in self._replies.items():
             if _is_long(words) and f" {words} " in f" {text.words} ":
                 is_own = any(run in self._runs for run in _runs(words))
@@ -178,9 +174,7 @@ class ModelWords:
                 continue
             if said.is_query and is_found and not self._runs_on(split, first, at):
                 continue
-            for position in range(max(first, end), last):
-                if text.owners[position] == Owner.NOBODY:
-                    text.owners[position] = Owner.MODEL
+            text.mark_free(slice(max(first, end), last), Owner.MODEL)
             if first > end or not marked:
                 marked.append(" ".join(split[first:last]))
             else:
@@ -213,21 +207,29 @@ class ModelWords:
                 return False
             inside = (each for each in self._phrases.inside(text) if each in self._past)
             label = text[: text.find(words)].rstrip().rpartition(" ")[2]
-            return label in _ASSISTANT or "user" in {self._past[each] for each in inside}
+            return label in ASSISTANT or "user" in {self._past[each] for each in inside}
         return any(
             said.ended <= at and not (said.is_query and is_found) for said in self._replies[words]
         )
 
 
-def _take(text: MarkedText, words: str, *, alone: bool = False) -> bool:
-    """Mark words without an owner; with `alone`, only where they are a whole line."""
+def _take(text: MarkedText, words: str, *, alone: bool = False, partly: bool = False) -> bool:
+    """Mark words without an owner.
+
+    Args:
+        text: The text.
+        words: Normalized.
+        alone: Whether to mark them only where they are a whole line.
+        partly: Whether to mark them also where a document has some of them.
+    """
+    fits = text.has_free if partly else text.is_free
     places = [
         place
         for place in text.places(words)
-        if text.is_free(place) and (not alone or text.stands_alone(place))
+        if fits(place) and (not alone or text.stands_alone(place))
     ]
     for place in places:
-        text.mark(place, Owner.MODEL)
+        text.mark_free(place, Owner.MODEL)
     return bool(places)
 
 

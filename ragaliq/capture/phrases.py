@@ -13,6 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
 from itertools import accumulate, pairwise
+from operator import itemgetter
 
 # Thai, Lao, Burmese, Khmer, kana, Han; the last two ranges are Han's compatibility forms.
 _UNSPACED = (
@@ -144,6 +145,23 @@ class MarkedText:
     def mark(self, place: slice, owner: Owner) -> None:
         """Give the words of a place to an owner."""
         self.owners[place] = bytes([owner]) * (place.stop - place.start)
+
+    def has_free(self, place: slice) -> bool:
+        """True if a word of a place has no owner yet."""
+        return Owner.NOBODY in self.owners[place]
+
+    def mark_free(self, place: slice, owner: Owner) -> str:
+        """Give the words of a place without an owner to one; returns them, normalized."""
+        free = [at for at in range(place.start, place.stop) if self.owners[at] == Owner.NOBODY]
+        for at in free:
+            self.owners[at] = owner
+        split = self.words.split() if free else []
+        return " ".join(split[at] for at in free)
+
+    def between(self, start: int, end: int) -> slice:
+        """The place of the words between two letters of `text`."""
+        first, last = (bisect_left(self._letters(), at, key=itemgetter(0)) for at in (start, end))
+        return slice(first, last)
 
     def without(self, *owners: Owner) -> str:
         """The text without the words of these owners."""

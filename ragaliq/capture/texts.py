@@ -518,7 +518,7 @@ class Reader:
             text if path[:1] in {(main,), ()} else _labelled(path, text)
             for path, text in sorted(stated, key=lambda each: each[0][:1] != (main,))
         ]
-        return Found("\n".join(lines), where)
+        return Found("\n\n".join(lines), where)  # paragraphs: each is a claim of its own
 
     def _statements(self, value: Any, around: tuple[int, ...]) -> list[tuple[tuple[str, ...], str]]:
         """The texts and numbers in an answer, with the names of the fields that lead to each.

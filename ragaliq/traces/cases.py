@@ -668,13 +668,21 @@ def _log_of(steps: Sequence[Step], partial: Collection[int] = ()) -> RunLog:
             around = None if parent is None else sources[parent.index]
             sources[step.index] = llama_index.sources_in(step.outputs) or around
             log.began(step.index, None if parent is None else parent.index)
-            prompt = () if step.index in partial else step.messages
+            prompt = () if step.index in partial else _prompt_of(step, parent)
             given = None
             if chunks := llama_index.chunks_of(step.span, step.inputs):
                 passages = llama_index.owned(chunks, found, sources[step.index])
                 given = without_answers(passages, answered)
             _began(log, step, prompt, failed, given)
     return log
+
+
+def _prompt_of(step: Step, parent: Step | None) -> Sequence[Message]:
+    """Prompt of a model; of a completion, the messages that the model around it was given."""
+    is_completion = step.kind is Kind.LLM and len(step.messages) == 1
+    if is_completion and parent is not None and parent.kind is Kind.LLM and parent.messages:
+        return parent.messages
+    return step.messages
 
 
 def _failures(steps: Sequence[Step]) -> Iterator[str]:

@@ -135,3 +135,26 @@ def test_a_generator_that_its_reader_leaves_is_cancelled_and_frames_nothing_outs
 def test_a_question_that_is_no_parameter_is_refused(watch):
     with pytest.raises(ConfigurationError, match="no parameter 'q'"):
         watch.handler.trace(lambda question: question, question="q")
+
+
+def test_a_framed_function_inside_another_is_a_part_of_its_run(watch):
+    @watch.handler.trace
+    def look_up(question):
+        return search_and_ask(watch.config, question)
+
+    @watch.handler.trace
+    def advise(question):
+        return f"{look_up('refunds?')} {INVENTED}"
+
+    advise(QUESTION)
+    assert watch.only == (QUESTION, REFUNDS, f"{ANSWER} {INVENTED}")
+
+
+def test_a_traced_function_that_returns_a_stream_ends_with_its_last_token(watch):
+    @watch.handler.trace
+    def ask(question):
+        documents = FixedRetriever().invoke(question, watch.config)
+        return model().stream(f"{joined(documents)}\n{question}", watch.config)
+
+    assert "".join(piece.text for piece in ask(QUESTION)) == ANSWER
+    assert watch.only == (QUESTION, REFUNDS, ANSWER)

@@ -240,7 +240,7 @@ def nested(value):
                 "answer_key": ("data.reply", "data.price", "data.none"),
                 "context_key": ["notes", "hits.body", "none"],
             },
-            (QUESTION, [*REFUNDS[:1], *SHIPPING], f"data.reply: {ANSWER}\ndata.price: 12"),
+            (QUESTION, [*REFUNDS[:1], *SHIPPING], f"data.reply: {ANSWER}\n\ndata.price: 12"),
         ),
     ],
 )

@@ -147,3 +147,24 @@ def test_a_chat_stream_that_the_application_reads_itself_is_followed(
         del stream
         gc.collect()
         assert monitor.outcomes == {"truncated": 1}
+
+
+@pytest.mark.usefixtures("handler")
+@pytest.mark.parametrize("is_streamed", [False, True])
+def test_a_completion_models_prompt_is_read_as_messages_in_whatever_format_it_is_written(
+    retriever, scripted_llm, memory, monitor, is_streamed
+):
+    def lettered(messages):
+        return "\n".join(f"{each.role.value[0].upper()}) {each.content}" for each in messages)
+
+    llm = scripted_llm(reply=lambda prompt: ANSWER, messages_to_prompt=lettered)
+    engine = ContextChatEngine.from_defaults(retriever, llm=llm, memory=memory)
+    history = [HISTORY[0], ChatMessage("Yes.\n\nThey come in gold.", role="assistant")]
+    if is_streamed:
+        list(engine.stream_chat(QUESTION, history).response_gen)
+    else:
+        engine.chat(QUESTION, history)
+    assert monitor.flush(10)
+    [case] = [each.case for each in monitor.results]
+    assert "gold" not in case.prompt_context
+    assert [turn.text for turn in case.history] == ["Can I get a refund?", history[1].content]

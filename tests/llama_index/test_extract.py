@@ -97,7 +97,7 @@ def test_a_workflows_question_is_in_its_start_event(event, question):
         (StopEvent(result=Response("five")), "five"),
         (StopEvent(result={"answer": "five", "cost": 1}), "five"),
         (StopEvent(result={"summary": "five", "cost": 1}), "summary: five"),
-        (StopEvent(result={"one": "a", "two": "b"}), "one: a\ntwo: b"),
+        (StopEvent(result={"one": "a", "two": "b"}), "one: a\n\ntwo: b"),
         (Done(answer="five", confidence=0.5), "five"),
         (
             StopEvent(

@@ -128,3 +128,42 @@ def test_each_call_of_a_traced_function_is_a_run(retriever, llm, docs, monitor, 
     assert monitor.only[:2] == (QUESTION, docs)
     with pytest.raises(ConfigurationError, match="no parameter 'q'"):
         handler.trace(lambda question: question, question="q")
+
+
+def test_a_framed_function_inside_another_is_a_part_of_its_run(engine, docs, monitor, handler):
+    @handler.trace
+    def look_up(question):
+        return str(engine().query(question))
+
+    @handler.trace
+    def advise(question):
+        return f"{look_up('refunds?')} They come in cash."
+
+    advise(QUESTION)
+    assert monitor.only == (QUESTION, docs, f"{ANSWER} They come in cash.")
+    assert monitor.stats().started == 1
+
+
+def test_nothing_inside_a_framed_function_that_is_sampled_out_is_followed(engine, new_monitor):
+    monitor = new_monitor(sample_rate=0.0)
+    handler = attach(monitor)
+
+    @handler.trace
+    def advise(question):
+        return str(engine().query(question))
+
+    advise(QUESTION)
+    assert monitor.outcomes == {"sampled_out": 1}
+    assert handler.runs_in_progress == 0
+
+
+def test_a_traced_function_that_returns_a_stream_ends_with_its_last_token(
+    retriever, llm, docs, monitor, handler
+):
+    @handler.trace
+    def ask(question):
+        texts = "\n".join(node.get_content() for node in retriever.retrieve(question))
+        return llm.stream_complete(f"{texts}\n{question}")
+
+    assert [piece.text for piece in ask(QUESTION)][-1] == ANSWER
+    assert monitor.only == (QUESTION, docs, ANSWER)

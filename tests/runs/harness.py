@@ -117,7 +117,7 @@ def app(name, **truth):
     """Declare an application and its truth; see `App`."""
 
     def add(run):
-        path = Path(inspect.getsourcefile(run))
+        path = Path(inspect.getsourcefile(getattr(run, "func", run)))
         framework = path.parent.name.removesuffix("_apps")
         status = truth.pop("status", None) or ()
         answer = truth.pop("answer", None)

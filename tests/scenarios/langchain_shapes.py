@@ -762,7 +762,7 @@ SHAPES = {
     ),
     "a text under an odd key": Shape(lambda: answering({("row", 1): ANSWER})),
     "a list that is no JSON": Shape(
-        lambda: answering([1, {(): 1}]), answer="1\n(): 1", is_traced=False
+        lambda: answering([1, {(): 1}]), answer="1\n\n(): 1", is_traced=False
     ),
     "an object that holds itself": Shape(
         lambda: answering(ITSELF), answer="five days.", is_traced=False

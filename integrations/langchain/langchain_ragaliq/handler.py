@@ -303,9 +303,11 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         )
 
     def frame_started(self, question: Any, pipeline: str) -> LangChainRun | None:
-        """Begin a run that is framed by hand; never raises."""
+        """Begin a run that is framed by hand, unless another is around it; never raises."""
         try:
-            if is_suppressed():
+            around = FRAME.get()
+            is_part = around is not None and self._registry.runs.get(around.key) is around
+            if is_part or is_suppressed():
                 return None
             run_id = uuid4()
             self._root_started(
@@ -620,7 +622,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         root = self._part_started(run_id, parent_run_id)
         if root is not None and root.handle is not None:
             root.open_models.add(run_id.int)
-            root.log.model_called(run_id.int, (Message("user", tuple(prompts[:1])),))
+            root.log.model_called(run_id.int, root.messages_of(prompts[:1]))
         elif root is None and self._is_lone(run_id, parent_run_id, kwargs):
             self._lone_call_started(run_id, [Message("user", tuple(prompts[:1]))])
 

@@ -14,6 +14,7 @@ from uuid import UUID
 
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import LLMResult
+from langchain_core.prompt_values import ChatPromptValue
 from langchain_core.runnables.config import var_child_runnable_config
 from opentelemetry import trace
 
@@ -24,6 +25,7 @@ from ragaliq.capture import (
     ANSWER_KEYS,
     CONTEXT_KEYS,
     Found,
+    Message,
     Overrides,
     RecordedRun,
     RunLog,
@@ -91,6 +93,7 @@ class LangChainRun:
         "open_models",
         "open_steps",
         "overrides",
+        "prompt",
         "prompt_question",
         "question",
         "reply",
@@ -132,6 +135,7 @@ class LangChainRun:
         self.input_items = 0
         self.question: Found | None = None
         self.prompt_question: Found | None = None
+        self.prompt: ChatPromptValue | None = None  # the latest
         self.keyed_passages: list[Passage] | None = None
         self.open_models: set[int] = set()
         self.open_steps: set[int] = set()
@@ -238,6 +242,13 @@ class LangChainRun:
         else:
             self.took(run, inputs)
 
+    def messages_of(self, prompts: Sequence[str]) -> list[Message]:
+        """Prompt of a completion model: the messages that it is written from, if they are known."""
+        if self.prompt is not None and [self.prompt.to_string()] == prompts:
+            read = map(READER.message, self.prompt.messages)
+            return [message for message in read if message is not None]
+        return [Message("user", tuple(prompts))]
+
     def took(self, run: int, inputs: Any) -> None:
         """Keep documents and texts in a step's input that may be evidence."""
         if KINDS[type(inputs)] not in {"", "document"}:
@@ -267,6 +278,8 @@ class LangChainRun:
                     log.text_passed(run, value, key)
                 elif type(value) is list and key not in _CONTEXT_KEYS:
                     self._listed(run, value, key)
+        elif type(outputs) is ChatPromptValue:
+            self.prompt = outputs
         elif kind := KINDS[type(outputs)]:
             if kind == "document":  # messages and prompts are reported by models themselves
                 log.step_returned(run, READER.document_list([outputs]))

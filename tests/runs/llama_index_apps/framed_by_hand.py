@@ -93,3 +93,64 @@ def traced_generator():
             yield piece.delta
 
     assert "".join(stream("When is the filter cleaned?")) == "Each spring."
+
+
+LEASE = "Pets need the landlord's written consent. The rent is due on the third."
+PETS = "Pets need written consent. Cats pay half."
+BY_MODEL_ALONE = {
+    "question": "May I keep a cat?",
+    "answer": PETS,
+    "prompt": [LEASE],
+    "invented": ["Cats pay half."],
+}
+
+
+@app("a traced function with a model and texts of its own", **BY_MODEL_ALONE)
+def only_a_model():
+    @following().trace
+    def ask(question):
+        return writer(PETS).complete(f"Use this: {LEASE}\n{question}").text
+
+    ask("May I keep a cat?")
+
+
+@app("a framed block with a model and texts of its own", **BY_MODEL_ALONE)
+def only_a_model_in_a_block():
+    question = "May I keep a cat?"
+    with following().run(question) as run:
+        run.answer = talker(PETS).complete(f"{LEASE}\n{question}").text
+
+
+@app("a traced asynchronous generator with a model and texts of its own", **BY_MODEL_ALONE)
+async def only_a_model_streamed():
+    @following().trace
+    async def ask(question):
+        stream = await talker(PETS).astream_complete(f"{LEASE}\n{question}")
+        async for each in stream:
+            yield each.delta
+
+    assert "".join([piece async for piece in ask("May I keep a cat?")]) == PETS
+
+
+@app("a traced function that another traced function calls", cases=1, **BY_MODEL_ALONE)
+async def only_a_model_below():
+    handler = following()
+
+    @handler.trace
+    async def complete(question):
+        return (await writer(PETS).acomplete(f"{LEASE}\n{question}")).text
+
+    @handler.trace
+    async def ask(question):
+        return await complete(question)
+
+    await ask("May I keep a cat?")
+
+
+@app("a traced function that asks no model", status=["not_rag", "no run"])
+def no_model():
+    @following().trace
+    def ask(question):
+        return f"Nobody knows {question}"
+
+    ask("May I keep a cat?")

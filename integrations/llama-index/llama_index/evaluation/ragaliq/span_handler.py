@@ -33,10 +33,15 @@ from llama_index.core.instrumentation import (  # type: ignore[attr-defined]
     get_dispatcher,
 )
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
-from llama_index.core.instrumentation.events.llm import LLMChatEndEvent, LLMCompletionEndEvent
+from llama_index.core.instrumentation.events.llm import (
+    LLMChatEndEvent,
+    LLMCompletionEndEvent,
+    LLMPredictStartEvent,
+)
 from llama_index.core.instrumentation.span import BaseSpan, active_span_id
 from llama_index.core.instrumentation.span_handlers import BaseSpanHandler
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.prompts import ChatPromptTemplate
 from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index.core.schema import BaseNode, NodeWithScore
 from llama_index.core.tools import BaseTool, ToolOutput
@@ -93,6 +98,7 @@ from ragaliq.capture import (
     FramedRun,
     Keys,
     LogOnce,
+    Message,
     Overrides,
     Reader,
     RunFilter,
@@ -163,6 +169,7 @@ _WHOLE_REPLIES = frozenset({"chat", "achat", "complete", "acomplete"})
 # Ids are like `Class.method-uuid`.
 _UUID_LENGTH = len("-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx")
 _MOST_IGNORED, _MOST_SEARCHES = 100_000, 1_000
+_EVENTS = frozenset({LLMChatEndEvent, LLMCompletionEndEvent, LLMPredictStartEvent})
 _LISTENING = threading.Lock()
 
 
@@ -199,7 +206,8 @@ class LlamaIndexRun:
     started: float = field(default_factory=time.monotonic)
     closed: bool = False
     has_own_steps: bool = False  # of a workflow that the application wrote
-    is_query: bool = False  # of a query engine
+    is_rag: bool = False  # of a query engine, or framed by hand: whatever its model is shown
+    is_left_out: bool = False  # by sampling: framed by hand, so that nothing inside is a root
     is_open: bool = True  # whether the root span has not ended yet
     is_streamed: bool = False  # whether the answer is a model's stream, which plain code reads
     inputs: Mapping[str, Any] = field(default_factory=dict)  # for the application's own function
@@ -219,6 +227,8 @@ class LlamaIndexRun:
     handed: dict[tuple[str, int], tuple[object, int]] = field(default_factory=dict)
     inner: list[str] = field(default_factory=list)  # what engines inside it answered
     streaming: set[str] = field(default_factory=set)  # calls whose replies are being streamed
+    # The messages that a completion's prompt is written from, by the span around it and by prompt.
+    written_from: dict[Hashable, LLMPredictStartEvent | list[Message]] = field(default_factory=dict)
     # Tools' texts that are the framework's own, or say that a tool failed.
     not_evidence: set[str] = field(default_factory=set)
     direct: str = ""  # what a tool said that is to be the answer as it is, and supports nothing
@@ -290,7 +300,7 @@ class LlamaIndexRun:
         if part is _Part.MODEL:
             if _is_same_model(span.id, log.parents.get(span.id)):
                 return
-            messages = prompt_of(arguments)
+            messages = self._prompt(span)
             if self.not_evidence:
                 messages = [
                     each._replace(role="system") if each.text in self.not_evidence else each
@@ -306,6 +316,20 @@ class LlamaIndexRun:
         elif part is _Part.SYNTHESIZE and not span.id.startswith("Generation."):
             # `Generation` is given nodes too, but shows its model none of them.
             log.answering(span.id, self.evidence(arguments.arguments.get("nodes") or ()))
+
+    def _prompt(self, span: _Started) -> list[Message]:
+        """Prompt of a model; of a completion, the messages that its prompt is written from."""
+        messages = prompt_of(span.arguments)
+        if "messages" not in span.arguments.arguments:
+            text, known = messages[0].text if messages else "", self.written_from
+            held = known.get(self.log.parents.get(span.id)) or known.get(text)
+            if isinstance(held, LLMPredictStartEvent):
+                written = held.template.format_messages(**(held.template_args or {}))
+                held = [read for each in written if (read := READER.message(each)) is not None]
+            messages = known[text] = held or messages
+        # A model's method may call another of its own, some of them when nothing is around it.
+        self.written_from[span.id] = messages
+        return messages
 
     def ended(self, span_id: str, part: _Part, bound_args: BoundArguments, result: Any) -> None:
         """Handle the end of one of its spans without an error."""
@@ -397,7 +421,7 @@ class LlamaIndexRun:
     def missing(self) -> str:
         """Reason why there is no case; empty if there is one."""
         log = self.log
-        is_rag = log.has_retrieved or log.has_material or (self.is_query and log.has_asked)
+        is_rag = log.has_retrieved or log.has_material or (self.is_rag and log.has_asked)
         if log.passages is None and not is_rag:
             return "not_rag"
         if not log.question.text.strip():
@@ -630,11 +654,17 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
 
         A model's streamed text is in no span: its span ends with the first token.
         """
-        if type(event) is not LLMChatEndEvent and type(event) is not LLMCompletionEndEvent:
+        kind = type(event)
+        if kind not in _EVENTS:
             return
         try:
             run = self._runs.runs.get(event.span_id or "")
-            if run is not None and event.span_id in run.streaming:
+            if kind is LLMPredictStartEvent:
+                # A function of the application's that fills the template in is not called again.
+                is_chat = isinstance(event.template, ChatPromptTemplate)
+                if run is not None and is_chat and not event.template.function_mappings:
+                    run.written_from[event.span_id] = event
+            elif run is not None and event.span_id in run.streaming:
                 run.streaming.discard(event.span_id)
                 run.replied(event.span_id, event.response, is_streamed=True)
                 if run.is_streamed and not run.streaming:
@@ -685,12 +715,14 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
 
     def frame_started(self, question: object, pipeline: str) -> LlamaIndexRun | None:
         """Begin a run that is framed by hand; never raises."""
-        key = f"frame-{uuid4()}"
+        key, around = f"frame-{uuid4()}", FRAME.get()
         try:
-            handle = None if is_suppressed() else self._begin(key, pipeline)
-            if handle is None:
+            is_part = around is not None and self._runs.runs.get(around.key) is around
+            if is_part or is_suppressed():
                 return None
+            handle = self._begin(key, pipeline)
             run = self._opened(key, handle)
+            run.is_rag, run.is_left_out = True, handle is None
             asked = None if question is None else READER.question(question)
             run.log.question = run.log.question if asked is None else asked
         except Exception as error:  # noqa: BLE001 - the application must not notice
@@ -701,7 +733,9 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
     def frame_ended(self, run: LlamaIndexRun, answer: object, error: BaseException | None) -> None:
         """End a run that is framed by hand; never raises."""
         try:
-            if error is not None:
+            if run.is_left_out:
+                self._runs.close(run)
+            elif error is not None:
                 self._discard(run, failure_reason(error))
             else:
                 said = answer_of(payload_of(answer)) if answer is not None else run.reply
@@ -776,8 +810,8 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
             or (not run.is_answering(span.parent_id) and _is_called_by(BaseEvaluator))
         ):
             return False
-        if run.handle is not None:
-            return True
+        if run.handle is not None or run.is_left_out:
+            return not run.is_left_out
         # A function that has asked nobody yet; it may be there to search only.
         if span.part is _Part.RETRIEVE:
             self._note_search(span)
@@ -826,7 +860,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
             self._ignore(span.id)
             return
         run = self._opened(span.id, handle, span.part, span.tags)
-        run.is_query = span.id[:-_UUID_LENGTH].endswith("query")
+        run.is_rag = span.id[:-_UUID_LENGTH].endswith("query")
         run.inputs = self._called(run, span)
         is_workflow = span.part is _Part.WORKFLOW
         guessed = (question_of_run if is_workflow else question_of_call)(run.inputs)
