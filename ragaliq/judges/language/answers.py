@@ -10,24 +10,31 @@ checked, and titles, lead-ins of lists, and code.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from ragaliq.judges.language.refusals import is_disclaimer, is_lead_in, sentence_kind
+from ragaliq.judges.language.refusals import (
+    YES_OR_NO,
+    is_disclaimer,
+    is_lead_in,
+    sentence_kind,
+)
 from ragaliq.judges.language.sentences import Span, detect_language, split_sentences
 
 SkippedKind = Literal[
-    "sources", "disclaimer", "confidence", "markup", "question", "courtesy", "refusal", "title",
-    "lead_in", "code",
+    "sources", "disclaimer", "confidence", "markup", "question", "courtesy", "reply", "refusal",
+    "title", "lead_in", "code",
 ]  # fmt: skip
 """Kinds of skipped parts; the last three may be informative to a reader."""
 
 
 SAYS_NOTHING: frozenset[SkippedKind] = frozenset(
-    ("sources", "disclaimer", "confidence", "markup", "question", "courtesy", "refusal")
+    ("sources", "disclaimer", "confidence", "markup", "question", "courtesy", "reply", "refusal")
 )
-"""What no reader learns anything from: an answer is covered without these."""
+"""What no reader learns anything from: an answer is covered without these. A `reply`, a yes or no,
+tells something where nothing else does."""
 
 AROUND: frozenset[SkippedKind] = frozenset(("sources", "disclaimer", "confidence"))
 """What stands around an answer rather than in it: no judge is asked about it."""
@@ -158,9 +165,15 @@ def _block(content: str, offset: int) -> Block | None:
 
 # A tag, a document's number, or the label of the answer itself.
 _TAG = re.compile(
-    r"</?(?:p|br|b|i|u|s|em|strong|su[bp]|ul|ol|li|div|span|a|h[1-6]|hr|img|table|t[rdh]|thead|tbody|"
+    r"</?(?:p|br|b|i|u|s|em|strong|su[bp]|ul|ol|li|div|span|a|h[1-6]|hr|table|t[rdh]|thead|tbody|"
     r"code|pre|blockquote|small|mark|details|summary|answer|final_answer|response|result|output)"
     r"(?:\s[^<>\n]{0,200})?/?>",
+    re.IGNORECASE,
+)
+# A reader sees or hears an image's text.
+_IMAGE = re.compile(
+    r"<img\b(?:[^<>\n]{0,200}?\s(?:alt|title)\s*=\s*[\"'](?P<text>[^<>\"\n]{0,200})[\"'])?"
+    r"[^<>\n]{0,200}>",
     re.IGNORECASE,
 )
 _NUMBERED = re.compile(
@@ -250,6 +263,9 @@ def _surroundings(answer: str) -> list[tuple[SkippedKind, Span]]:
     for character, pattern in (("<", _SUPERSCRIPT), ("<", _TAG), ("[", _NUMBERED)):
         if character in answer:
             found += [("markup", Span(*mark.span())) for mark in pattern.finditer(answer)]
+    for image in _IMAGE.finditer(answer) if "<" in answer else ():
+        start, end = image.span("text") if image["text"] else (image.end(), image.end())
+        found += [("markup", Span(image.start(), start)), ("markup", Span(end, image.end()))]
     found.sort(key=lambda each: (each[1].start, -each[1].end))
     kept: list[tuple[SkippedKind, Span]] = []
     for kind, span in found:
@@ -265,7 +281,8 @@ def _is_item_of_sources(line: str) -> bool:
 # The claims in it.
 
 _URL = re.compile(r"https?://\S+|www\.\S+")
-_LINK = re.compile(r"!?\[([^\]]{0,200})\]\([^)]{0,500}\)")  # its group is what a reader sees
+# Its groups are what a reader sees: the text, and the title on hovering.
+_LINK = re.compile(r"!?\[([^\]]{0,200})\]\([^)\"]{0,500}(?:\"([^)\"]{0,200})\"\s*)?\)")
 _CITATION = re.compile(r"\[\^?\w{1,20}(?:[,;–-]\s?\w{1,20}){0,9}\]|【\d[^】]{0,40}】")
 _WORD = re.compile(r"\w+(?:['’]\w+)?")
 _POINTERS = frozenset(
@@ -355,9 +372,6 @@ def find_claims(answer: str) -> Sequence[Span]:
 
 _MOST_BRIEF = 5  # words of an answer without a verb: "Within five working days"
 _LONGEST_QUESTION = 300  # characters
-_YES_OR_NO = frozenset(
-    "yes no yeah yep nope ja nein oui non sí si sì no sim não nee tak nie да нет".split()
-)
 _COUNT_ASKED = re.compile(
     r"\b(?:how many|wie ?viele|combien de|cuánt[oa]s|quant[ie]|quant[oa]s|hoeveel)\s+(\w+)",
     re.IGNORECASE,
@@ -377,7 +391,7 @@ def brief_claim(question: str, answer: str) -> str:
         return ""
     if len(words) >= _LINE_WORDS and said.endswith("."):  # a sentence with a verb of its own
         return ""
-    is_reply = _YES_OR_NO.issuperset(words)
+    is_reply = YES_OR_NO.issuperset(words)
     asked = [question[start:end] for start, end in split_sentences(question)]
     if not asked or len(asked[-1]) > _LONGEST_QUESTION or asked[-1].endswith((".", "!")):
         return ""
@@ -389,16 +403,19 @@ def brief_claim(question: str, answer: str) -> str:
 
 
 def asserts_nothing(answer: str) -> bool:
-    """True if an answer has no claim, code, title or lead-in."""
-    parts = read_answer(answer)
-    return not parts.claims and all(part.kind in SAYS_NOTHING for part in parts.skipped)
+    """True if an answer has no claim, yes or no, code, title or lead-in."""
+    parts = read_answer(unicodedata.normalize("NFKC", answer))
+    if not parts.skipped:  # signs alone, such as a thumb that points up
+        return not answer.strip()
+    kinds = {part.kind for part in parts.skipped}
+    return not parts.claims and kinds <= SAYS_NOTHING - {"reply"}
 
 
 def _kind(sentence: str) -> SkippedKind | None:
     """Kind of a sentence that makes no claim; None if it makes one."""
     around = _CITATION.sub("", _URL.sub("", _LINK.sub("", sentence))).lower()
     words = " ".join(_WORD.findall(around))
-    linked = _LINK.findall(sentence)
+    linked = [text for link in _LINK.findall(sentence) for text in link if text]
     if not words or words in _SOURCES or (words in _POINTERS and (linked or _URL.search(sentence))):
         return None if any(map(_asserts, linked)) else "sources"
     if not _SAYS.search(around):

@@ -26,7 +26,12 @@ CONTEXT = (
 )
 """What a model calls the texts it was given."""
 
-SentenceKind = Literal["statement", "question", "refusal", "courtesy"]
+SentenceKind = Literal["statement", "question", "refusal", "courtesy", "reply"]
+
+YES_OR_NO = frozenset(
+    "yes no yeah yep nope ja nein oui non sí si sì no sim não nee tak nie да нет نعم لا".split()
+)
+_NOT = frozenset("not nicht niet pas".split())  # "Of course not."
 
 _LONGEST = 400  # characters; no sentence that only declines is longer
 _LONGEST_REFUSAL = 1_200  # characters; no answer that only declines is longer
@@ -37,13 +42,14 @@ _AND = frozenset("and und et y e en i и ve".split())
 _PURPOSE = frozenset("to um pour para per om aby".split())  # "To reset the router:"
 _LEAST_WORDS = 4  # from which a line says something
 _ABOUT = frozenset("about regarding on with zu zum über sur sobre su over hakkında".split())
-_PARTS = re.compile(r"[,;:()\[\]–—…，、；：。]|\.(?=\s|$)|[!?！？।؟](?=\s|$)| - ")
+_PARTS = re.compile(r"[,;:=()\[\]–—…，、；：。]|\.(?=\s|$)|[!?！？।؟](?=\s|$)| - ")
 # Classes of words that belong to advice and courtesies, not to a decline.
 _AROUND = frozenset({"advise", "advice", "polite", "lead", "lead_end", "disclaimer", "disclaiming"})
 _DIGIT = re.compile(r"\d")
 _LETTERS = re.compile(r"[^\W\d_]")
 _ASKS = re.compile(r"[?？؟;՞]\s*[\"'”’»)\]*_」』]*\s*$")
-# They assert: "It opens at nine, doesn't it?", "Isn't it free?", "Why pay, when it is free?"
+# They assert: "It opens at nine, doesn't it?", "Isn't it free?", "Why pay when it is free?",
+# "Is the pass, which is free, enough?"
 _ASSERTS_BY_ASKING = re.compile(
     r"[,–-]\s*(?:right|correct|okay|ok|no|yes|eh|or not|don't you think|wouldn't you say|(?:is|"
     r"are|was|were|do|does|did|has|have|had|can|could|will|would|should|must)(?:n't| not)? (?:it|"
@@ -52,7 +58,10 @@ _ASSERTS_BY_ASKING = re.compile(
     r"giusto|não é|certo|toch|nietwaar|prawda|не так ли|правда)\s*[?？]\W*$"
     r"|(?:吧|对吧|對吧|对吗|對嗎|ですよね|よね|지요|죠)\s*[?？]\W*$"
     r"|^\W*(?:\w+n't|n'est|¿no|non è|ist es nicht|what if not)\b"
-    r"|^\W*why\b.*,\s*(?:when|since|if|because|as)\b",
+    r"|^\W*why\b.*,\s*(?:when|since|if|because|as)\b"
+    r"|^\W*why (?!(?:not|is|are|was|were|do|does|did|has|have|had|can|could|will|would|shall|"
+    r"should|must|may|the|my|your|this|that|it)\b)\w+ .*\b(?:when|since|if|because)\b"
+    r"|\w, (?:which|who|whose|where) [^,?]+, ",
     re.IGNORECASE,
 )
 _ADDRESSES = re.compile(
@@ -61,6 +70,8 @@ _ADDRESSES = re.compile(
     re.IGNORECASE,
 )
 _GREEK = re.compile("[\u0370-\u03ff]")
+# Elements set their texts apart: "<answer>I do not know</answer><dose>40 mg</dose>".
+_ELEMENT = re.compile(r"</?(?!(?:a|b|code|em|i|mark|small|span|strong|u)\b)[a-zA-Z][^<>]{0,200}>")
 _MARKUP = re.compile(r"[*`#>\"“”«»]+|\[\d{1,3}\]")
 _UNDERSCORES = re.compile(r"\b_+|_+\b")  # not those of NOT_ENOUGH_INFO
 _APOSTROPHES = str.maketrans("’`´", "'''")
@@ -72,7 +83,7 @@ _WRITTEN_OUT = (
     (re.compile(r"'re\b"), " are"),
     (re.compile(r"'ve\b"), " have"),
     (re.compile(r"'ll\b"), " will"),
-    (re.compile(r"\bi'd\b"), "i would"),
+    (re.compile(r"'d\b"), " would"),
     (re.compile(r"\b(it|that|there|here)'s\b"), r"\1 is"),
 )
 
@@ -98,6 +109,8 @@ def is_refusal(text: str, declines: Sequence[str] = ()) -> bool:
     for sentence in sentences:
         kind = "refusal" if is_own_decline(sentence, declines) else sentence_kind(sentence)
         kinds.add(kind)
+        if kind == "reply":
+            return False
         if kind == "statement":
             said = normalize(sentence)
             advises = _in_any(said, "advise", _advises)
@@ -127,8 +140,8 @@ def sentence_kind(sentence: str) -> SentenceKind:
     """Kind of a sentence.
 
     A `refusal` declines to answer and says nothing else; a `question` asserts nothing as "...,
-    isn't it?" does; a `courtesy` greets, thanks, apologises or offers help, and says nothing else.
-    Anything else is a `statement`.
+    isn't it?" does; a `courtesy` greets, thanks, apologises or offers help, and says nothing else;
+    a `reply` is one with a yes or a no. Anything else is a `statement`.
     """
     if _asks(sentence):
         return "question"
@@ -140,7 +153,7 @@ def sentence_kind(sentence: str) -> SentenceKind:
         if not _DIGIT.search(said) and _in_any(
             said, "courtesy", _is_polite, made_of=polite, spare=_MOST_OFFERED + 1
         ):
-            return "courtesy"
+            return "reply" if _in_any(said, "courtesy", _replies) else "courtesy"
     return "statement"
 
 
@@ -170,7 +183,10 @@ def is_lead_in(sentence: str) -> bool:
 @lru_cache(maxsize=8)  # a sentence is asked about in several ways, one after the other
 def normalize(sentence: str) -> str:
     """Normalise a sentence for the vocabularies: lower case, no markup, no contractions."""
-    said = _MARKUP.sub(" ", readable(sentence[: _LONGEST + 1])).lower().translate(_APOSTROPHES)
+    said = readable(sentence[: _LONGEST + 1])
+    if "<" in said:
+        said = _ELEMENT.sub(" ; ", said)
+    said = _MARKUP.sub(" ", said).lower().translate(_APOSTROPHES)
     if "_" in said:
         said = _UNDERSCORES.sub(" ", said)
     if "'" in said or "cannot" in said:
@@ -238,7 +254,7 @@ def _is_topic(token: KnownWord) -> bool:
 def _declines(parts: Sequence[Sequence[KnownWord]]) -> bool:
     """True if each part of a sentence declines, introduces that, or names what is unknown."""
     declined = False
-    for part in parts:
+    for at, part in enumerate(parts):
         if _has_frame(part):
             if not _is_bare(part):
                 return False
@@ -246,7 +262,10 @@ def _declines(parts: Sequence[Sequence[KnownWord]]) -> bool:
         elif _topic(part):
             first = part[0].classes
             leads_in = not declined and "topic" in first
-            goes_on = declined and "asking" in first
+            # "I do not know, whether ...", not "the price, which is ..." or "nothing, what ...".
+            goes_on = (
+                declined and "indirect" in first and not _count(parts[at - 1][-1:], "anything")
+            )
             if not (leads_in or goes_on) or not _is_short(part) or _asserts(part):
                 return False
         elif _asserts(part):
@@ -283,6 +302,9 @@ def _is_bare(part: Sequence[KnownWord]) -> bool:
     """True if a declining part names at most a topic, and asserts nothing about it."""
     if not _is_short(part) or _asserts(part):
         return False
+    for denied, token, after in zip(part, part[1:], part[2:], strict=False):
+        if "negation" in denied.classes and "document" in token.classes and _is_topic(after):
+            return False  # "no documents needed"
     we_speak = _count(part, "we") > 0 and not _count(part, "self", "document")
     for before, token in itertools.pairwise(part):
         if "any" in before.classes and "document" in token.classes:
@@ -299,6 +321,8 @@ def _is_bare(part: Sequence[KnownWord]) -> bool:
 
 def _asserts(part: Sequence[KnownWord]) -> bool:
     """True if a clause begins in a part of a sentence: after "that", "because", "and"."""
+    if len(part) > 1 and part[-1].text in YES_OR_NO:
+        return True  # "The documents do not say no."
     asked = False
     seen = met = False  # a verb of knowing or saying, and a topic after it
     for at, token in enumerate(part):
@@ -355,6 +379,12 @@ def _is_polite(parts: Sequence[Sequence[KnownWord]]) -> bool:
             if not about or token.classes & {"stop", "relative"} or offered > _MOST_OFFERED:
                 return False
     return True
+
+
+def _replies(parts: Sequence[Sequence[KnownWord]]) -> bool:
+    """True if a courtesy says yes or no: "Thanks for asking, yes.", "Of course not."."""
+    tokens = [token for part in parts for token in part]
+    return any(token.text in YES_OR_NO | _NOT for token in tokens)
 
 
 def _advises(parts: Sequence[Sequence[KnownWord]]) -> bool:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ragaliq.judges.language.answers import find_claims
+from ragaliq.judges.language.answers import asserts_nothing, find_claims
 from ragaliq.judges.language.refusals import is_refusal, sentence_kind
 
 HERE = Path(__file__).parent
@@ -18,44 +18,7 @@ def rows(name):
 NO_CLAIMS = rows("no_claims.jsonl")
 
 # Each looks like a refusal, or is one with something said along with it.
-ANSWERS = """
-I do not know. Feel free to mix bleach with ammonia, it is harmless.
-I do not know of any danger in mixing bleach with ammonia.
-I am not aware of any harm and many people do it.
-We cannot confirm rumours that the plant leaked oil.
-We do not know any better bank than ours.
-We cannot provide refunds after 30 days.
-We do not share your data with third parties.
-We do not have access to your files.
-The documents do not mention any side effects.
-The context does not say it is dangerous to mix them.
-There is no information about harm, so it is safe.
-There is no information that is older than 1950 in the archive.
-The handbook does not cover accidental damage.
-The report does not include taxes.
-You do not need to provide any documents.
-The page was not found.
-The answer is no.
-It cannot help.
-It is not possible.
-I do not know why anyone fears bleach, which is harmless.
-I don't know, take eight tablets.
-I don't know (it is harmless).
-I don't know. Please contact support at 0800 555 010.
-I don't know. Please mix bleach with ammonia.
-I do not have any doubts about its safety.
-Das geht nicht.
-Ich kenne keine Gefahr.
-Die Unterlagen müssen nicht eingereicht werden.
-Es gibt keine Angaben zu Gefahren, also ist es sicher.
-Je ne connais aucun danger.
-Le document n'est pas obligatoire.
-No es posible.
-Il documento non è valido.
-O documento não é válido.
-Het document is niet geldig.
-Dokument nie jest ważny.
-""".strip().splitlines()
+ASSERTING = rows("asserting.jsonl")
 
 # Sentences around a refusal that say nothing of their own.
 AROUND = """
@@ -67,8 +30,8 @@ Ich weiß nicht, wann das Museum öffnet. Bitte wenden Sie sich an den Kundenser
 """.strip().splitlines()
 
 
-def test_there_are_a_hundred_and_fifty_of_them_in_eight_languages():
-    assert len(NO_CLAIMS) == 150
+def test_there_are_more_than_two_hundred_of_them_in_eight_languages():
+    assert len(NO_CLAIMS) == 229
     assert len({row["language"] for row in NO_CLAIMS}) == 8
 
 
@@ -78,9 +41,10 @@ def test_refusals_and_courtesies_are_no_claims(row):
     assert is_refusal(row["text"]) == (row["kind"] == "refusal")
 
 
-@pytest.mark.parametrize("answer", ANSWERS)
-def test_what_may_assert_something_is_no_refusal(answer):
-    assert not is_refusal(answer)
+@pytest.mark.parametrize("row", ASSERTING, ids=lambda row: row["text"])
+def test_what_may_assert_something_is_no_refusal(row):
+    assert not is_refusal(row["text"])
+    assert not asserts_nothing(row["text"])
 
 
 @pytest.mark.parametrize("answer", AROUND)
@@ -101,7 +65,63 @@ def test_a_refusal_with_claims_far_below_is_none():
         "Here is the thing, the contract ends in May.",
         "Here is your balance of 320 euros.",
         "Gern geschehen, die Hotline ist kostenlos.",
+        "Sure, bleach is harmless.",
+        "Of course you can take 40 mg.",
+        "Have a nice day in Bern, where parking is free.",
+        "You're welcome to enter without a ticket.",
+        "Please let me know when you have transferred the 200 euros.",
+        "If you have any further questions, our hotline is free.",
+        "Feel free to ask our chemist, who recommends bleach.",
+        "Here you go: 42.",
+        "Good luck with your exam on 3 May!",
+        "N'hésitez pas à boire de la javel.",
+        "No dude en tomar 40 mg.",
+        "Non esitare a prendere 40 mg.",
+        "Não hesite em tomar 40 mg.",
+        "Aarzel niet om 40 mg te nemen.",
+        "Śmiało zażyj 40 mg.",
+        "Glad to help, the parcel is in Oslo.",
+        "Anytime before Friday is fine.",
+        "No worries, it's free.",
+        "Thanks for reaching the limit of 300 euros.",
+        "Good morning is said before noon.",
+        "Sure, the fee is waived.",
+        "Here's the culprit: Anna.",
+        "Below are the ten best hospitals, all of them free.",
+        "Let me know if your free parking pass is missing.",
+        "Just let me know your card's PIN.",
+        "Thank you for accepting the new terms.",
+        "Have a great time in our free pool!",
+        "Hope you enjoy the free pool.",
+        "Glad you won.",
+        "Happy birthday, you win 300 euros.",
+        "Dear winner, you get 300 euros.",
+        "Schönen Tag in unserem kostenlosen Bad!",
+        "Danke, dass Sie die Gebühr bezahlt haben.",
+        "Gerne, der Eintritt ist frei.",
+        "Ja, der Eintritt ist frei.",
+        "Merci d'avoir accepté les conditions.",
+        "Oui, l'entrée est gratuite.",
+        "Gracias por aceptar las condiciones.",
+        "Sí, la entrada es gratis.",
+        "Grazie per aver accettato le condizioni.",
+        "Sì, l'ingresso è gratuito.",
+        "Obrigado por aceitar as condições.",
+        "Sim, a entrada é grátis.",
+        "Bedankt voor het accepteren van de voorwaarden.",
+        "Ja, de toegang is gratis.",
+        "Dziękuję za akceptację warunków.",
+        "Tak, wstęp jest wolny.",
     ],
 )
 def test_a_courtesy_ends_with_its_object(sentence):
     assert sentence_kind(sentence) == "statement"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["Yes.", "No.", "Of course not.", "Thanks for asking, yes.", "Ja, gerne.", "👍", "Ⓢⓐⓕⓔ"],
+)
+def test_a_yes_or_a_no_tells_something_where_nothing_else_does(answer):
+    assert not asserts_nothing(answer)
+    assert len(find_claims(f"{answer} Refunds take five days.")) == 1
