@@ -147,6 +147,8 @@ class LLMJudge(ABC):
         kind: Kind of judge: `llm`, `nli` (an entailment model) or `code`.
         sure_from: Confidence, 0 to 1, from which on the judge's verdicts are seldom wrong; a claim
             below is worth a second look (`ClaimDetail.is_unsure`).
+        min_support: Support from which on a claim counts as supported, where unlabelled claims can
+            move it; None for other judges.
         default_metrics: Metrics used with this judge by default.
         costs_money: Whether its replies cost money.
     """
@@ -156,6 +158,7 @@ class LLMJudge(ABC):
     calibration: str = UNCALIBRATED
     kind: str = "llm"
     sure_from: float = 0.8
+    min_support: float | None = None
     default_metrics: tuple[str, ...] = ("faithfulness", "relevance")
     costs_money: bool = False
     max_context_chars: int | None = None

@@ -1,4 +1,4 @@
-"""Calibrated judge: its confidence is a probability, by a curve of `ragaliq calibrate`."""
+"""Calibrated judge: its verdicts follow a curve or a level that `ragaliq calibrate` found."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Literal, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from ragaliq.core.results import ClaimDetail
 from ragaliq.errors import ConfigurationError
 from ragaliq.judges.base import (
     BatchingJudge,
@@ -34,6 +35,9 @@ class CalibratedJudge(BatchingJudge):
     verdicts the probability that it is not. A claim counts as supported from
     `calibration.min_support` on, whatever the judge's own verdict. CONTRADICTED stays, since it
     needs a positive sign, not a low score. Without context nothing is supported, with certainty.
+
+    A calibration of unlabelled claims has no curve: the confidence stays the judge's own, and only
+    `min_support` moves.
 
     Scores of relevance are passed through: labels of claims say nothing about them.
 
@@ -69,6 +73,14 @@ class CalibratedJudge(BatchingJudge):
                 f"calibration {calibration.id} cannot be used: {problem}; make a new one with "
                 "`ragaliq calibrate`"
             )
+        if not calibration.labels:
+            if judge.min_support is None:
+                raise ConfigurationError(
+                    f"calibration {calibration.id} cannot be used: {judge.name!r} has no threshold "
+                    "that unlabelled claims can move"
+                )
+            self.sure_from = judge.sure_from
+            self.min_support = calibration.min_support
         self.judge, self.curve = judge, calibration
         self.name, self.model, self.kind = judge.name, judge.model, judge.kind
         self.calibration, self.costs_money = calibration.id, judge.costs_money
@@ -119,7 +131,11 @@ class CalibratedJudge(BatchingJudge):
         is_supported = probability >= self.curve.min_support
         if decided != "CONTRADICTED" and is_supported != (decided == "SUPPORTED"):
             decided = "SUPPORTED" if is_supported else "NOT_ENOUGH_INFO"
-            reason = f"{reason} By the calibration, support has a chance of {probability:.0%}."
+            reason += (
+                f" By the calibration, support has a chance of {probability:.0%}."
+                if self.curve.labels
+                else f" The application's claims count as supported from {self.curve.min_support}."
+            )
         return verdict.model_copy(
             update={
                 "verdict": decided,
@@ -180,7 +196,7 @@ Side = Literal["faithfulness", "hallucination"]
 """What a threshold is for: calling claims supported, or flagging them as unsupported."""
 
 
-def raw_support(verdict: ClaimVerdict) -> float:
+def raw_support(verdict: ClaimVerdict | ClaimDetail) -> float:
     """Support of a claim by a verdict's confidence, 0 to 1."""
     if verdict.verdict == "SUPPORTED":
         return verdict.confidence
@@ -231,6 +247,11 @@ class CalibrationFigures(BaseModel):
     tried: dict[str, float]
 
 
+def level_prefix(judge: str) -> str:
+    """Start of the ids of calibrations that leave a judge's confidence as it is."""
+    return f"{judge}-level-"
+
+
 class Calibration(BaseModel):
     """A map from one judge's confidence to the probability that a claim is supported.
 
@@ -242,15 +263,17 @@ class Calibration(BaseModel):
         model: The judge's model, when it has one.
         fingerprint: Of the judge's parameters or prompts.
         created: The day it was made (UTC, ISO 8601).
-        labels: Number of labelled claims.
+        labels: Number of labelled claims; 0 where it is made of unlabelled ones.
         supported: Those with the label supported.
-        method: `platt` or `isotonic`.
-        curve: The fitted curve over the judge's support.
-        min_support: The probability from which on a claim counts as supported: 0.5, the likelier
-            side, or the operating point that was asked for.
+        unlabelled: Number of unlabelled claims it is made of instead.
+        method: `platt`, `isotonic` or, of unlabelled claims, `level`.
+        curve: The fitted curve over the judge's support; of unlabelled claims the support itself.
+        min_support: The probability, or support, from which on a claim counts as supported: 0.5,
+            the likelier side, the operating point that was asked for, or `threshold_of` unlabelled
+            claims.
         precision: The precision `min_support` was chosen for, if it was.
         points: What share is supported from which probability on, rising in `at`.
-        figures: How good it is.
+        figures: How good it is, as far as labels show.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
@@ -260,21 +283,29 @@ class Calibration(BaseModel):
     model: str | None = None
     fingerprint: str
     created: str
-    labels: int = Field(ge=1)
-    supported: int = Field(ge=1)
-    method: Literal["platt", "isotonic"]
+    labels: int = Field(ge=0)
+    supported: int = Field(ge=0)
+    unlabelled: int = Field(default=0, ge=0)
+    method: Literal["platt", "isotonic", "level"]
     curve: PlattCalibrator | IsotonicCalibrator
     min_support: float = Field(default=0.5, ge=0.0, le=1.0)
     precision: float | None = Field(default=None, gt=0.0, lt=1.0)
-    points: tuple[OperatingPoint, ...] = Field(min_length=1)
-    figures: CalibrationFigures
+    points: tuple[OperatingPoint, ...] = ()
+    figures: CalibrationFigures | None = None
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        is_labelled = bool(self.labels and self.supported and self.points and self.figures)
+        if is_labelled == (self.method == "level") or bool(self.labels) == bool(self.unlabelled):
+            raise ValueError("its claims, method and figures do not fit")
+        return self
 
     @property
     def id(self) -> str:
-        """Hash of the calibration's content, except the day."""
+        """Name of the judge and hash of the calibration's content, except the day."""
         said = json.dumps(self.model_dump(mode="json", exclude={"created"}), sort_keys=True)
         digest = blake2b(said.encode(), digest_size=8, person=b"ragaliq-calibrat").hexdigest()
-        return f"{self.judge}-{digest}"
+        return f"{self.judge}-{digest}" if self.labels else f"{level_prefix(self.judge)}{digest}"
 
     def support(self, raw: float) -> float:
         """The probability that a claim is supported.
@@ -283,8 +314,10 @@ class Calibration(BaseModel):
         (Laplace's rule of succession bounds it by 1 / (n + 2)).
 
         Args:
-            raw: The judge's support, 0 to 1, see `raw_support`.
+            raw: The judge's support, 0 to 1, see `raw_support`; with a `level` it is returned.
         """
+        if not self.labels:
+            return raw
         return never_certain(self.curve(raw), self.labels)
 
     def threshold_for(self, precision: float, *, metric: Side = "faithfulness") -> float:
@@ -303,6 +336,11 @@ class Calibration(BaseModel):
         """
         if not 0.0 < precision < 1.0:
             raise ConfigurationError(f"precision must be between 0 and 1, got {precision}")
+        if not self.labels:
+            raise ConfigurationError(
+                f"calibration {self.id} is made of unlabelled claims, which show no precision; "
+                "make one of labels"
+            )
         if metric not in ("faithfulness", "hallucination"):
             raise ConfigurationError(
                 f"no thresholds for {metric!r}; there are for faithfulness and hallucination"

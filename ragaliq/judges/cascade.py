@@ -364,6 +364,11 @@ def _screening(
     band: tuple[float, float] | None,
 ) -> Screening:
     """Build the rule for accepting the first judge's verdicts."""
+    if isinstance(first, CalibratedJudge) and not first.curve.labels:
+        raise ConfigurationError(
+            f"CascadeJudge: calibration {first.calibration} is made of unlabelled claims, which do "
+            "not say when the first judge is right; make one of labels by `ragaliq calibrate`"
+        )
     if escalate == "unsure":
         if _goes_by_wording(first):
             raise ConfigurationError(

@@ -1,4 +1,4 @@
-"""Fit a judge's confidence to claims that people have labelled."""
+"""Fit a judge's confidence to labelled claims, or its threshold to unlabelled ones."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.calibration import (
     Calibration,
     CalibrationFigures,
+    IsotonicCalibrator,
     OperatingPoint,
     PlattCalibrator,
     never_certain,
 )
+from ragaliq.judges.local.verdict import LEAST_UNLABELLED, threshold_of
 from ragaliq.lab.agreement import auroc_estimate
 from ragaliq.lab.curves import (
     Curve,
@@ -149,6 +151,41 @@ def fit_calibration(
     elif min_support is None:
         min_support = _LIKELIER
     return calibration.model_copy(update={"min_support": min_support, "precision": precision})
+
+
+def level_calibration(judge: LLMJudge, support: Sequence[float]) -> Calibration:
+    """Find the threshold of one application from its claims, without labels.
+
+    Args:
+        judge: The judge that gave the confidences; it has a `min_support`.
+        support: `raw_support` of its verdict on each claim.
+
+    Raises:
+        DatasetError: There are too few claims.
+        ConfigurationError: The judge has no threshold that unlabelled claims can move.
+    """
+    if judge.min_support is None:
+        raise ConfigurationError(
+            f"the threshold of {judge.name!r} needs labels: unlabelled claims move that of the "
+            "embedded judge only"
+        )
+    if len(support) < LEAST_UNLABELLED:
+        raise DatasetError(
+            f"there are {len(support)} claims of judge {judge.name!r}; at least {LEAST_UNLABELLED} "
+            "are needed"
+        )
+    return Calibration(
+        judge=judge.name,
+        model=judge.model,
+        fingerprint=judge.fingerprint(),
+        created=datetime.now(UTC).date().isoformat(),
+        labels=0,
+        supported=0,
+        unlabelled=len(support),
+        method="level",
+        curve=IsotonicCalibrator((0.0, 1.0), (0.0, 1.0)),
+        min_support=threshold_of(support),
+    )
 
 
 def _points(probabilities: Sequence[float], labels: Sequence[bool]) -> tuple[OperatingPoint, ...]:

@@ -13,16 +13,28 @@ from typing import Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ragaliq.core.files import file_errors, owner_only
-from ragaliq.core.results import EvaluationResult, JudgeUsage, Status, Verdict
+from ragaliq.core.results import (
+    UNCALIBRATED,
+    Evaluation,
+    EvaluationResult,
+    JudgeUsage,
+    Status,
+    Verdict,
+)
 from ragaliq.core.spending import spending
 from ragaliq.core.test_case import RAGTestCase
+from ragaliq.datasets import read_cases
 from ragaliq.datasets.labelled_claims import LabelledClaim
 from ragaliq.errors import BudgetExceeded, DatasetError
 from ragaliq.evaluators.alignment import EvidenceSource
 from ragaliq.evaluators.claims import Verifier
 from ragaliq.evaluators.evaluator import Evaluator
 from ragaliq.judges.base import LLMJudge
-from ragaliq.judges.calibration import raw_support
+from ragaliq.judges.calibration import level_prefix, raw_support
+from ragaliq.offline.run import evaluate
+from ragaliq.records import EvaluationRecord
+from ragaliq.records.reading import is_store, records_of
+from ragaliq.records.results_file import is_results_file
 from ragaliq.scoring.scorer import CostCap, Scorer
 from ragaliq.telemetry.emit import TelemetryOptions
 
@@ -64,6 +76,38 @@ class JudgedClaim(BaseModel):
     def is_right(self) -> bool:
         """True if the judge's verdict agrees with the label; False when it failed."""
         return self.verdict is not None and (self.verdict == "SUPPORTED") == self.is_supported
+
+
+# Claims of answers, without labels.
+
+
+def claims_support(source: str, judge: LLMJudge, *, pipeline: str | None = None) -> list[float]:
+    """The judge's support of all claims of a store, a results file, or a file of answers.
+
+    Answers are evaluated now. Of results, claims of other judges and claims whose confidence labels
+    have calibrated are skipped.
+
+    Args:
+        source: The file, or the store's address.
+        judge: A judge without a calibration.
+        pipeline: Only answers of this pipeline, in results.
+
+    Raises:
+        DatasetError: The source cannot be read.
+    """
+    own = (UNCALIBRATED, level_prefix(judge.name))
+    records: Iterable[EvaluationRecord | Evaluation] = (
+        records_of(source, pipeline=pipeline)
+        if is_store(source) or is_results_file(source)
+        else evaluate(list(read_cases(source)), metrics=("faithfulness",), judge=judge)
+    )
+    found: list[float] = []
+    for record in records:
+        results = record.results.values()
+        claims = next((each.claims for each in results if each.claims), ())  # metrics share them
+        decided = [claim for claim in claims if claim.verdict and claim.decided_by == judge.name]
+        found += [raw_support(each) for each in decided if each.calibration.startswith(own)]
+    return found
 
 
 # Judging, as far as the money goes.

@@ -200,6 +200,12 @@ def _lines(file: BinaryIO, path: Path) -> Iterator[tuple[int, EvaluationRecord]]
                 ) from None
 
 
+def is_results_file(path: str | Path) -> bool:
+    """True for a file that begins as a results file does."""
+    with file_errors(Path(path)), Path(path).open("rb") as file:
+        return f'{{"{HEADER}"'.encode() in file.read(100)
+
+
 def _header_of(line: bytes, path: Path) -> dict[str, Any]:
     try:
         header: dict[str, Any] = json.loads(line)

@@ -106,6 +106,38 @@ def test_calibrate_continues_a_journal_and_its_file_is_used_by_bench_and_evaluat
     assert found == {"faithfulness": calibration.id}
 
 
+def test_unlabelled_answers_results_and_stores_give_the_same_level(ragaliq, tmp_path):
+    context = "Refunds take five days. The lamp weighs 310 grams. Parcels cost twelve euros."
+    row = {"query": "q", "context": [context], "response": context}
+    (tmp_path / "a.jsonl").write_text(f"{json.dumps(row)}\n" * 100)
+    written = ("--out", "r.jsonl", "--no-text", "--sink", f"sqlite:///{tmp_path}/s.db")
+    ragaliq("evaluate", "a.jsonl", *written)
+    found = set()
+    for source in ("a.jsonl", "r.jsonl", "s.db", f"sqlite:///{tmp_path}/s.db"):
+        done = ragaliq("calibrate", "--unlabelled", source, "-o", "level.json")
+        assert "300 claims without labels: a claim counts as supported from" in done.stdout
+        found.add(Calibration.load(tmp_path / "level.json").id)
+    (level,) = found
+
+    # With the level in force, results tell the same.
+    done = ragaliq("evaluate", "a.jsonl", "--calibration", "level.json", "--out", "r2.jsonl")
+    assert f"judge local, {level}" in done.stdout
+    ragaliq("calibrate", "--unlabelled", "r2.jsonl", "-o", "level.json")
+    assert Calibration.load(tmp_path / "level.json").id == level
+
+    for options, says in (
+        (("--unlabelled", "s.db", "--precision", "0.9"), "need labels"),
+        (("a.jsonl", "--unlabelled", "a.jsonl"), "give a file of labelled claims, or --unlabelled"),
+        ((), "give a file of labelled claims, or --unlabelled"),
+        (("a.jsonl", "--pipeline", "x"), "--pipeline goes with --unlabelled"),
+    ):
+        done = ragaliq("calibrate", *options, "-o", "other.json", code=2)
+        assert says in done.stderr
+    options = ("--unlabelled", "s.db", "--pipeline", "another", "-o", "other.json")
+    assert "there are 0 claims of judge 'local'" in ragaliq("calibrate", *options, code=3).stderr
+    assert not (tmp_path / "other.json").exists()
+
+
 def test_a_wanted_precision_is_kept_or_refused(ragaliq, write_claims, tmp_path):
     claims = write_claims(200)
     done = ragaliq("calibrate", claims, "-o", "cal.json", "--precision", "0.8")

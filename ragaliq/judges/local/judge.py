@@ -27,6 +27,7 @@ from ragaliq.judges.local.relevance import (
     result,
 )
 from ragaliq.judges.local.verdict import (
+    THRESHOLD,
     decide,
     load_parameters,
     parameters_off_loop,
@@ -116,6 +117,7 @@ class LocalJudge(WordingJudge):
 
     name = "local"
     kind = "code"
+    min_support = THRESHOLD
 
     def __init__(self, *, embed: Embed | None = None) -> None:
         self.embed = embed

@@ -8,10 +8,11 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cache, lru_cache
 from importlib import resources
+from statistics import fmean
 from typing import NamedTuple
 
 from ragaliq.core.results import JudgeUsage, Verdict
@@ -100,6 +101,25 @@ def load_parameters() -> Parameters:
     )
 
 
+LEAST_UNLABELLED = 300
+"""Claims from which on the threshold of an application is known without labels."""
+
+_SURENESS = 1e-4  # a support nearer to 0 or 1 counts as this near
+
+
+def threshold_of(supports: Iterable[float]) -> float:
+    """Threshold for the claims of one application, by their support alone.
+
+    It lies halfway, in log-odds, between the fixed threshold and the mean of the claims: an
+    application that keeps close to its documents' words has more support for wrong claims too. All
+    the way, the share of true claims would move it too far. A claim whose number or name is nowhere
+    stays below it.
+    """
+    bounded = (min(max(support, _SURENESS), 1.0 - _SURENESS) for support in supports)
+    level = fmean(math.log(support / (1.0 - support)) for support in bounded)
+    return max(_MOST_UNFOUND + 0.001, round(1.0 / (1.0 + math.exp(-level / 2)), 4))
+
+
 async def parameters_off_loop() -> Parameters:
     """Load the parameters, the first time in a thread, so as not to block the loop."""
     if not load_parameters.cache_info().currsize:
@@ -111,7 +131,7 @@ async def parameters_off_loop() -> Parameters:
 
 # The verdict.
 
-_THRESHOLD = 0.5
+THRESHOLD = 0.5
 _KEPT = 4  # contexts
 _MOST_NAMED = 5  # missing words a reason names
 _MOST_QUOTED = 160  # characters of a sentence
@@ -167,14 +187,14 @@ def decide(
     verdict: Verdict = "NOT_ENOUGH_INFO"
     confidence, evidence, chunks = 1.0 - support, "", list[int]()
     if sign is not None:
-        verdict, confidence = "CONTRADICTED", max(1.0 - support, 1.0 - _THRESHOLD)
+        verdict, confidence = "CONTRADICTED", max(1.0 - support, 1.0 - THRESHOLD)
         evidence, chunks = sentence, [context.chunk_of[match.sentence]]
         reason = (
             f'The claim and the closest sentence differ in negation: "{quoted}".'
             if sign.kind == "negation"
             else _difference(claim, sentence, sign)
         )
-    elif support >= _THRESHOLD:
+    elif support >= THRESHOLD:
         verdict, confidence, evidence, chunks = "SUPPORTED", support, sentence, match.chunk_ids
         reason = f"{closest} Not in the context: {named}." if named else closest
     elif named:

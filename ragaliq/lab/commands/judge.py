@@ -25,6 +25,7 @@ from ragaliq.cli.options import (
     CalibrationFile,
     Judge,
     Model,
+    Pipeline,
     Render,
     Replies,
     choose_judge,
@@ -39,9 +40,16 @@ from ragaliq.judges.calibration import Calibration, Side
 from ragaliq.judges.recording import RequestRecorder, replay_judge
 from ragaliq.lab.agreement import RiskPoint
 from ragaliq.lab.bench import JudgeBench, JudgeFigures, bench_of, compare_benches
-from ragaliq.lab.calibration import fit_calibration
-from ragaliq.lab.judging import Journal, JudgedClaim, journal_settings, judge_claims
+from ragaliq.lab.calibration import fit_calibration, level_calibration
+from ragaliq.lab.judging import (
+    Journal,
+    JudgedClaim,
+    claims_support,
+    journal_settings,
+    judge_claims,
+)
 from ragaliq.lab.reliability_svg import reliability_svg
+from ragaliq.records.sqlite_file import parse_location
 from ragaliq.scoring.scorer import CostCap
 from ragaliq.statistics import Estimate
 
@@ -290,8 +298,17 @@ _PRECISIONS = (0.8, 0.9, 0.95)
 
 
 def calibrate(
-    labels: Labels,
+    labels: OptionalLabels = None,
     *,
+    unlabelled: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|STORE",
+            help="Instead of labels: answers, or results of the embedded judge, whose threshold "
+            "then follows the application's own claims; at least 300 claims.",
+        ),
+    ] = None,
+    pipeline: Pipeline = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="The .json file to write.")],
     judge: Judge = None,
     model: Model = None,
@@ -317,14 +334,32 @@ def calibrate(
     timeout: Timeout = 120.0,
     seed: Annotated[int, typer.Option(help="Seed of the cross-validation.")] = 0,
 ) -> int:
-    """Fit a judge's confidence to labelled claims. At least 100 are needed, 20 of each kind."""
+    """Fit a judge's confidence to labelled claims: at least 100, 20 of each kind."""
+    if (labels is None) == (unlabelled is None):
+        raise ConfigurationError("give a file of labelled claims, or --unlabelled")
+    operating_point = _operating_point(min_support)
+    asked = choose_judge(judge, model=model, base_url=base_url, is_calibrated=False)
+    decider = asked.judge
+    if unlabelled is not None:
+        if precision is not None or min_support is not None or journal is not None:
+            raise ConfigurationError("--precision, --min-support and --journal need labels")
+        require_writable([("--out", out)], read=[("the claims", parse_location(unlabelled))])
+        calibration = level_calibration(
+            decider, claims_support(unlabelled, decider, pipeline=pipeline)
+        )
+        calibration.save(out)
+        output.print(escape_for_terminal(f"{calibration.id} in {out}"))
+        output.print(
+            f"{calibration.unlabelled:,} claims without labels: a claim counts as supported from "
+            f"a support of {calibration.min_support:.2f}, without this file {decider.min_support}"
+        )
+        return ExitCode.OK
+    if labels is None or pipeline is not None:
+        raise ConfigurationError("--pipeline goes with --unlabelled")
     require_writable(
         [("--journal", journal), ("--out", out)],
         read=[("the labels", labels), ("--model", model)],
     )
-    operating_point = _operating_point(min_support)
-    asked = choose_judge(judge, model=model, base_url=base_url, is_calibrated=False)
-    decider = asked.judge
     if not isinstance(decider, BatchingJudge):
         raise ConfigurationError(f"{decider.name} cannot be calibrated: only a BatchingJudge can")
     asked.announce()
@@ -368,18 +403,18 @@ def _operating_point(given: str | None) -> float | Literal["balanced"] | None:
 
 
 def _show(calibration: Calibration, out: Path) -> None:
-    figures = calibration.figures
     output.print(escape_for_terminal(f"{calibration.id} in {out}"))
     output.print(
         f"{calibration.method}, {calibration.labels:,} labels, {calibration.supported:,} supported"
     )
-    low, high = figures.auroc_interval
-    output.print(escape_for_terminal(f"AUROC {figures.auroc:.3f} [{low:.3f}, {high:.3f}]"))
-    output.print(
-        "on held-out labels: "
-        f"Brier score {figures.brier:.3f} (was {figures.brier_uncalibrated:.3f}), "
-        f"ECE {figures.ece:.3f} (was {figures.ece_uncalibrated:.3f})"
-    )
+    if figures := calibration.figures:
+        low, high = figures.auroc_interval
+        output.print(escape_for_terminal(f"AUROC {figures.auroc:.3f} [{low:.3f}, {high:.3f}]"))
+        output.print(
+            "on held-out labels: "
+            f"Brier score {figures.brier:.3f} (was {figures.brier_uncalibrated:.3f}), "
+            f"ECE {figures.ece:.3f} (was {figures.ece_uncalibrated:.3f})"
+        )
     for side, words in _SIDES:
         for wanted in _PRECISIONS:
             try:
@@ -390,13 +425,12 @@ def _show(calibration: Calibration, out: Path) -> None:
     output.print(f"a claim counts as supported from a probability of {calibration.min_support:g}")
 
 
-Labels = Annotated[
-    Path,
-    typer.Argument(
-        help="A file of labelled claims (claim, context, label): .jsonl, .csv and so on, also .gz.",
-        metavar="LABELS",
-    ),
-]
+_LABELS = typer.Argument(
+    help="A file of labelled claims (claim, context, label): .jsonl, .csv and so on, also .gz.",
+    metavar="LABELS",
+)
+Labels = Annotated[Path, _LABELS]
+OptionalLabels = Annotated[Path | None, _LABELS]
 JournalFile = Annotated[
     Path | None,
     typer.Option("--journal", help="Store each decision in this file; rerun to continue."),

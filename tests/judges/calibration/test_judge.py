@@ -4,15 +4,19 @@ import pytest
 
 from ragaliq import (
     CalibratedJudge,
+    Calibration,
+    CascadeJudge,
     ClaudeJudge,
     ConfigurationError,
+    DatasetError,
     FaithfulnessEvaluator,
     LLMJudge,
     LocalJudge,
     RAGTestCase,
 )
 from ragaliq.judges.calibration import raw_support
-from ragaliq.lab.calibration import fit_calibration
+from ragaliq.judges.local.verdict import threshold_of
+from ragaliq.lab.calibration import fit_calibration, level_calibration
 
 CONTEXT = ["The museum opened in 1987 and has 3,200 paintings.", "Entry is free on Sundays."]
 CLAIMS = [
@@ -134,3 +138,65 @@ async def test_doubted_evidence_leaves_no_probability():
     case = RAGTestCase(query="When?", context=CONTEXT, response="The museum opened in 1987.")
     result = await FaithfulnessEvaluator().evaluate(case, judge)
     assert [claim.calibration for claim in result.claims] == ["uncalibrated"]
+
+
+HIGH, LOW = [0.9] * 300, [0.2] * 300
+
+
+@pytest.mark.parametrize(
+    ("supports", "threshold"),
+    [
+        ([0.5] * 300, 0.5),
+        ([0.2, 0.8] * 150, 0.5),
+        (HIGH, 0.75),  # odds of 9: half the way in log-odds is odds of 3
+        ([0.0] * 300, 0.451),  # above every claim whose number is nowhere
+        ([1.0] * 300, 0.9901),
+    ],
+)
+def test_the_threshold_of_unlabelled_claims_is_half_the_way_to_their_mean(supports, threshold):
+    assert threshold_of(supports) == pytest.approx(threshold, abs=1e-4)
+
+
+async def test_unlabelled_claims_move_the_threshold_and_no_confidence():
+    calibration = level_calibration(LocalJudge(), HIGH)
+    judge = CalibratedJudge(LocalJudge(), calibration)
+    context = [f"{CONTEXT[0]} Visitors with small children may enter by the north gate."]
+    claims = ["The museum opened in 1987.", "Visitors may enter by the gate of the garden."]
+    raw = (await LocalJudge().verify_claims(claims, context)).verdicts
+    found = (await judge.verify_claims(claims, context)).verdicts
+    assert [raw_support(each) for each in found] == [raw_support(each) for each in raw]
+    assert [each.verdict for each in raw] == ["SUPPORTED", "SUPPORTED"]
+    assert [each.verdict for each in found] == ["SUPPORTED", "NOT_ENOUGH_INFO"]
+    assert "count as supported from 0.75" in found[1].reason
+    assert {each.calibration for each in found} == {calibration.id}
+    assert judge.sure_from == LocalJudge().sure_from
+
+
+async def test_no_level_supports_a_claim_whose_number_the_context_lacks():
+    judge = CalibratedJudge(LocalJudge(), level_calibration(LocalJudge(), LOW))
+    claims = ["Visitors of the museum number 1742 on free days.", CLAIMS[2]]
+    verdicts = (await judge.verify_claims(claims, CONTEXT)).verdicts
+    assert [each.verdict for each in verdicts] == ["NOT_ENOUGH_INFO", "CONTRADICTED"]
+
+
+async def test_results_with_another_level_have_another_fingerprint():
+    case = RAGTestCase(query="When?", context=CONTEXT, response=CLAIMS[0])
+    prints = set()
+    for supports in (HIGH, LOW):
+        judge = CalibratedJudge(LocalJudge(), level_calibration(LocalJudge(), supports))
+        prints.add((await FaithfulnessEvaluator().evaluate(case, judge)).fingerprint)
+    assert len(prints) == 2
+
+
+def test_a_level_is_refused_where_labels_are_needed(tmp_path):
+    calibration = level_calibration(LocalJudge(), HIGH)
+    calibration.save(tmp_path / "level.json")
+    assert Calibration.load(tmp_path / "level.json") == calibration
+    with pytest.raises(ConfigurationError, match="show no precision"):
+        calibration.threshold_for(0.9)
+    with pytest.raises(ConfigurationError, match="do not say when the first judge is right"):
+        CascadeJudge(LocalJudge(), ClaudeJudge(api_key="x"), calibration=calibration)
+    with pytest.raises(ConfigurationError, match="threshold of 'claude' needs labels"):
+        level_calibration(ClaudeJudge(api_key="x"), HIGH)
+    with pytest.raises(DatasetError, match="there are 299 claims"):
+        level_calibration(LocalJudge(), HIGH[1:])

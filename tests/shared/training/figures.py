@@ -6,6 +6,7 @@ tell when they are not what was measured.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,7 +18,14 @@ from ragaliq.judges.base import digest_of
 from ragaliq.judges.language.answers import find_claims
 from ragaliq.judges.local.context import Match
 from ragaliq.judges.local.signs import Sign
-from ragaliq.judges.local.verdict import MODEL_FILE, WORDS_FILE, Parameters, examine
+from ragaliq.judges.local.verdict import (
+    LEAST_UNLABELLED,
+    MODEL_FILE,
+    WORDS_FILE,
+    Parameters,
+    examine,
+    threshold_of,
+)
 from ragaliq.lab.agreement import auroc, balanced_accuracy
 from ragaliq.lab.resampling import percentile_interval
 from training.data import FAMILIES, Data, Labelled, count_words
@@ -26,7 +34,11 @@ from training.fitting import train
 SIX = tuple(name for family, names in FAMILIES.items() if family != "fever" for name in names)
 """The sets whose mean is reported."""
 
+SHARES = (0.5, 0.7, 0.9, 0.97)
+"""Shares of true claims among the unlabelled ones that an application's threshold is found from."""
+
 _RESAMPLES = 300
+_DRAWS = 50  # of unlabelled claims, for each share
 _ENOUGH = 30  # answers of several claims
 
 
@@ -37,6 +49,7 @@ class Judged(NamedTuple):
     is_accepted: bool
     label: int
     context: int
+    is_signed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +75,7 @@ class Figures:
         supported: Share of them labelled supported.
         recall: Of idf-weighted recall in the best window of three sentences, alone.
         model: Of the support score and the verdict SUPPORTED.
+        levels: Balanced accuracy with the threshold of unlabelled claims, for each of `SHARES`.
         contradicted: Claims with the verdict CONTRADICTED.
         contradicted_right: Those of them that are labelled unsupported.
         answers: How many of the labelled texts are answers of several claims.
@@ -73,6 +87,7 @@ class Figures:
     supported: float
     recall: Score
     model: Score
+    levels: Sequence[float]
     contradicted: int
     contradicted_right: int
     answers: int
@@ -113,6 +128,7 @@ def measure(
         supported=sum(row.label for row in rows) / len(rows),
         recall=_score(recalls),
         model=_score(scores),
+        levels=[_with_level(scores, share) for share in SHARES],
         contradicted=len(signed),
         contradicted_right=signed.count(0),
         answers=len(answers),
@@ -138,7 +154,31 @@ def _judged(
         match, sign, features = examine(claim, row.context, parameters.frequencies)
         support = min(support, parameters.support(features))
         is_accepted = is_accepted and support >= 0.5 and sign is None
-    return Judged(support, is_accepted, row.label, id(row.context)), match, sign
+    judged = Judged(support, is_accepted, row.label, id(row.context), sign is not None)
+    return judged, match, sign
+
+
+def _with_level(rows: Sequence[Judged], share: float) -> float:
+    """Balanced accuracy on all rows, mean of thresholds of drawn unlabelled claims.
+
+    Args:
+        rows: The claims.
+        share: Share of true claims among the drawn ones.
+    """
+    drawing = random.Random(0)
+    kinds = [[row for row in rows if row.label == label] for label in (0, 1)]
+    reached = []
+    for _ in range(_DRAWS):
+        drawn = [drawing.choice(kinds[drawing.random() < share]) for _ in range(LEAST_UNLABELLED)]
+        # As the confidence of a contradiction tells it, which is at least a half.
+        threshold = threshold_of(
+            min(row.score, 0.5) if row.is_signed else row.score for row in drawn
+        )
+        moved = [
+            row._replace(is_accepted=row.score >= threshold and not row.is_signed) for row in rows
+        ]
+        reached.append(_accuracy(moved))
+    return fmean(reached)
 
 
 def _score(judged: Sequence[Judged]) -> Score:
@@ -212,6 +252,14 @@ def tables(figures: Mapping[str, Figures]) -> str:
         )
     )
     lines.append(f"| **mean without fever** | | | {' | '.join(means)} |")
+    shares = [f"{share:.0%} true" for share in SHARES]
+    lines += ["", f"| set | fixed threshold | {' | '.join(shares)} |", "|---|---|" + "---|" * 4]
+    for name, row in figures.items():
+        lines.append(_level_row(name, [row.model.accuracy, *row.levels]))
+    columns = zip(
+        *([figures[name].model.accuracy, *figures[name].levels] for name in SIX), strict=True
+    )
+    lines.append(_level_row("**mean without fever**", [fmean(column) for column in columns]))
     lines += ["", "| set | CONTRADICTED | labelled unsupported |", "|---|---|---|"]
     for name, row in figures.items():
         lines.append(f"| {name} | {row.contradicted:,} | {row.contradicted_right:,} |")
@@ -220,6 +268,10 @@ def tables(figures: Mapping[str, Figures]) -> str:
         if row.whole is not None:
             lines.append(f"| {name} | {row.answers:,} | {_cell(row.whole)} |")
     return "\n".join(lines) + "\n"
+
+
+def _level_row(name: str, accuracies: Sequence[float]) -> str:
+    return f"| {name} | {' | '.join(f'{100 * each:.1f}' for each in accuracies)} |"
 
 
 def _cell(score: Score) -> str:
