@@ -21,7 +21,13 @@ from ragaliq.traces.drafting import draft_mapping, toml_of
 from ragaliq.traces.reader import TraceReader
 from ragaliq.traces.span import TraceSpan
 
-traces = typer.Typer(name="traces", help="Look into files of traces.", no_args_is_help=True)
+traces = typer.Typer(
+    name="traces",
+    help="Look into files of traces.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
 
 _SHOWN = 100
 """Characters of a text."""

@@ -37,6 +37,7 @@ worker = typer.Typer(
     help="Evaluate the jobs that Monitor(executor=URL) puts on a broker.",
     invoke_without_command=True,
     no_args_is_help=False,
+    add_completion=False,
     rich_markup_mode=None,
 )
 worker.add_typer(dead_letters, name="dead-letters")

@@ -22,7 +22,10 @@ def commands(command, words=()):
 
 @pytest.mark.parametrize("words", list(commands(typer.main.get_command(app))), ids=" ".join)
 def test_every_command_explains_itself_for_h(ragaliq, words):
-    assert ragaliq(*words, "-h").stdout == ragaliq(*words, "--help").stdout
+    shown = ragaliq(*words, "-h").stdout
+    assert shown == ragaliq(*words, "--help").stdout
+    assert shown.startswith(f"Usage: ragaliq {' '.join(words)} ")  # no frames
+    assert "completion" not in shown
 
 
 @pytest.mark.parametrize("command", WRITES)
