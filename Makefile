@@ -243,7 +243,7 @@ release: $(READY) ## Build the last commit for a package index: make release REP
 
 .PHONY: clean
 clean: ## Remove .venv and everything that was built
-	@rm -rf $(VENV) $(NEWEST) $(LOCAL_MODEL) $(LOWEST) $(PEERS) $(ENTAILMENT) $(BACKENDS) $(BACKFILL) $(LANGGRAPH) build dist site .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	@rm -rf $(VENV) $(NEWEST) $(LOCAL_MODEL) $(LOWEST) $(PEERS) $(ENTAILMENT) $(BACKENDS) $(BACKFILL) $(LANGGRAPH) $(FRAMEWORKS) .venv-demo-collector build dist site .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 
 $(READY): pyproject.toml integrations/langchain/pyproject.toml integrations/llama-index/pyproject.toml constraints.txt
 	@command -v $(PYTHON) >/dev/null || { \

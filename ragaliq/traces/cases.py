@@ -239,6 +239,10 @@ class TraceRun:
         self._is_loose = root.kind is Kind.NONE
         self._fetching = fetching
         self._method = llama_index.method_of(root.span)
+        # OpenLLMetry ends the span of a workflow of LlamaIndex's while its steps go on.
+        has_ended = root.outputs is not None or root.kind is Kind.NONE
+        goes_on = not has_ended and any(s.span.start_ns > root.span.end_ns for s in steps[1:])
+        self._ended = max(s.span.end_ns for s in steps) if goes_on else root.span.end_ns
         says = root.inputs is not None or root.outputs is not None
         self._is_langchain = says and root.span.scope in LANGCHAIN_SCOPES
         self._models: list[Step] = []  # without those below a retriever, which write queries
@@ -477,7 +481,7 @@ class TraceRun:
 
     def _is_late(self, step: Step) -> bool:
         skew = 0 if self._is_langchain else _SKEW_NS
-        return step.span.end_ns > self._root.span.end_ns + skew
+        return step.span.end_ns > self._ended + skew
 
     # Context
 
@@ -563,8 +567,12 @@ class TraceRun:
         is_rag = has_searched and not (self._is_loose and not self._models)
         # A model that called a tool was shown what that found, and neither is to be seen.
         hides_calls = not has_searched and any(
-            step.is_hidden and "tool" in str(step.span.attributes.get(FINISH_REASONS)).lower()
-            for step in self._models
+            step.is_hidden
+            and (
+                step.kind is Kind.TOOL
+                or "tool" in str(step.span.attributes.get(FINISH_REASONS)).lower()
+            )
+            for step in steps
         )
         reasons = {
             "truncated": not self._own("answer") and self._is_broken_off(said),
@@ -595,7 +603,7 @@ class TraceRun:
         is_open = any(self._is_late(step) for step in self._models)
         # So do its last steps, whose output it is. In JavaScript ends are noted late.
         is_broken_off = self._is_langchain and any(
-            step.span.end_ns > self._root.span.end_ns and step.outputs == outputs
+            step.span.end_ns > self._ended and step.outputs == outputs
             for step in self._root.children
         )
         return is_broken_off or (is_open and answer != (last.reply if last is not None else ""))

@@ -245,8 +245,7 @@ class Convention:
 def convention_of(attributes: Mapping[str, object], scope: str = "") -> Convention | None:
     """Convention of a span; None for other spans."""
     if MARKS.isdisjoint(attributes):
-        is_store = any(attributes.get(mark) in VECTOR_STORES.kinds for mark in VECTOR_STORES.marks)
-        return VECTOR_STORES if is_store else None
+        return VECTOR_STORES if VECTOR_STORES.covers(attributes, scope) else None
     held = MARKS.intersection(attributes).union(VECTOR_STORES.marks)
     marked = {place: each for mark in held for place, each in _BY_MARK[mark]}
     for place in sorted(marked):
@@ -263,9 +262,7 @@ def kind_of(attributes: Mapping[str, object], scope: str = "") -> Kind:
 
 def _kind(convention: Convention, attributes: Mapping[str, object]) -> Kind:
     kind = convention.kind(attributes)
-    if kind is Kind.RETRIEVER and str(_first(attributes, _DB_OPERATION)).lower() in _WRITES:
-        return Kind.OTHER
-    return kind
+    return Kind.OTHER if kind is Kind.RETRIEVER and _is_write(attributes) else kind
 
 
 def _step_by_convention(span: TraceSpan) -> Step:
@@ -423,6 +420,7 @@ def _set_reply(step: Step, outputs: Any) -> None:
 
 # --- OpenInference --------------------------------------------------------------------------------
 
+_DSPY = "openinference.instrumentation.dspy"
 # What LangChain4j's instrumentation writes on an AI service's spans in place of their content.
 _NOTHING_SAID = ("Execution Started", "Execution Completed", "LLM REQUEST")
 
@@ -431,6 +429,9 @@ def _openinference(span: TraceSpan, convention: Convention) -> Step:
     step = _step(span, convention, _side(span, "input"), _side(span, "output"))
     step.is_hidden = REDACTED in (span.text("input.value"), span.text("output.value"))
     is_llama_index = span.scope == llama_index.SCOPE
+    if span.scope == _DSPY and span.name.startswith("finish."):
+        step.kind = Kind.OTHER  # the tool by which ReAct ends says `Completed.`
+        step.rules.append("dspy.finish")
     if any(span.text(f"{side}.value") in _NOTHING_SAID for side in ("input", "output")):
         step.rules.append("langchain4j.phrases")
     if is_llama_index and step.kind is Kind.LLM and not llama_index.is_call(span):
@@ -667,8 +668,13 @@ def _traceloop(span: TraceSpan, convention: Convention) -> Step:
     elif span.scope == "opentelemetry.instrumentation.llamaindex" and "Retriever." in span.name:
         step.kind = Kind.RETRIEVER  # which it writes as a task
         step.rules.append("traceloop.llama_index_retriever")
+    elif span.scope == "opentelemetry.instrumentation.llamaindex" and "Tool." in span.name:
+        step.kind = Kind.TOOL
+        step.rules.append("traceloop.llama_index_tool")
     step.inputs = _unrecorded(step.inputs, "inputs")
     step.outputs = _unrecorded(step.outputs, "outputs")
+    if step.kind is Kind.TOOL:
+        step.outputs = llama_index.tool_message(step.outputs)
     if step.kind is Kind.RETRIEVER:
         held = step.outputs.get("documents") if isinstance(step.outputs, Mapping) else step.outputs
         step.found = READER.listed(held)
@@ -699,9 +705,15 @@ def _given(value: Any) -> Any:
 _DB_RESULT = re.compile(r"db\.(?:\w+\.)?query\.result")
 _DB_OPERATION = ("db.operation.name", "db.operation")
 _WRITES = frozenset(
-    "add insert upsert update delete create modify peek count drop flush index".split()
+    "add insert upsert update upload delete create modify peek count drop flush index".split()
 )
-"""Operations of a store that find nothing for anybody."""
+"""Operations of a store that find nothing for anybody, by their first word."""
+
+
+def _is_write(attributes: Mapping[str, object], name: str = "") -> bool:
+    # OpenLLMetry's of Qdrant and others name it in the span's name alone: `qdrant.upload_points`.
+    operation = _first(attributes, _DB_OPERATION) or name.rpartition(".")[2]
+    return str(operation).lower().partition("_")[0] in _WRITES
 
 
 def is_hit(event: str) -> bool:
@@ -713,7 +725,9 @@ def _vector_store(span: TraceSpan, convention: Convention) -> Step:
     events = [event for event in span.events if is_hit(event.name)]
     step = _step(span, convention)
     step.kind = Kind.RETRIEVER if events else step.kind
-    if step.kind is Kind.RETRIEVER:
+    if step.kind is Kind.RETRIEVER and not events and _is_write(span.attributes, span.name):
+        step.kind = Kind.OTHER
+    elif step.kind is Kind.RETRIEVER:
         hits = [
             hit({name.removeprefix(f"{event.name}."): v for name, v in event.attributes.items()})
             for event in events
@@ -952,6 +966,13 @@ CONVENTIONS = (
         given=("input", "request_data"),  # an agent's requests are noted after their replies
         said=("output", "response_data"),
         read=_logfire,
+    ),
+    Convention(
+        name="crewai",
+        marks=("crewai.task.description",),
+        kinds={},
+        given=("crewai.task.description",),
+        said=("traceloop.entity.output",),
     ),
     Convention(
         name="traceloop",

@@ -415,6 +415,18 @@ def test_a_search_without_texts_hides_its_content():
 def test_what_a_store_is_given_is_no_search():
     added = {"db.system": "chroma", "db.operation": "add"}
     assert reason([request(), span(parent=ROOT, at=FIRST, attributes=added), chat()]) == "not_rag"
+    uploaded = {"name": "qdrant.upload_points", "attributes": {"db.system": "Qdrant"}}
+    assert reason([request(), span(parent=ROOT, at=FIRST, **uploaded), chat()]) == "not_rag"
+
+
+def test_a_store_is_known_in_any_spelling():
+    found = span(parent=ROOT, at=FIRST, name="pinecone.query", attributes={"db.system": "Pinecone"})
+    assert reason([request(), found, chat()]) == "content_hidden"
+
+
+def test_what_begins_after_a_span_without_output_has_ended_is_part_of_its_run():
+    workflow = span(id=ROOT, attributes={"traceloop.span.kind": "workflow"}, at=(0, 25))
+    assert triple(only([workflow, search(), chat()])) == (QUESTION, TEXTS, REPLY)
 
 
 def test_a_tool_that_the_sdk_called_inside_a_model_s_call_was_shown_to_the_model():

@@ -32,6 +32,7 @@ OTHERS = {
     *("db.vector.query.content", "db.vector.query.response.documents"),  # Spring AI's
     # Rules for one product.
     *("traceloop.langchain_prompt", "traceloop.llama_index_retriever"),
+    "traceloop.llama_index_tool",
 }
 
 

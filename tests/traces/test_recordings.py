@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ragaliq.datasets import read_cases
+from ragaliq.errors import DatasetError
 
 RECORDINGS = Path(__file__).parent / "recordings"
 QUESTION = "How long do refunds take?"
@@ -22,18 +23,25 @@ JOINED = ("\n".join(THREE),)
 
 CONTEXTS = {
     "adk-oi": JOINED,
+    "adk-own": JOINED,
     "anthropic-gen": JOINED,
     "crew-oi": JOINED,
+    "crew-openllmetry": JOINED,
+    "dspy-react": JOINED,
     "dspy2-rm": THREE,
     "gen-openai": THREE,
     "genkit-flow": THREE,
     "haystack-oi": THREE[:1],
+    "langfuse-langchain": THREE,
     "langsmith-functions": THREE,
     "langsmith-agent": JOINED,
+    "langsmith-openai": THREE,
     "langtrace-chroma": THREE,
+    "llamaindex-agent-openllmetry": JOINED,
     "logfire-agents": JOINED,
     "logfire-anthropic": THREE,
     "logfire-openai": THREE,
+    "logfire-pydai-stream": JOINED,
     "mastra-agent": JOINED,
     "mlflow-traced": THREE,
     "oai-oiagents": JOINED,
@@ -44,6 +52,8 @@ CONTEXTS = {
     "vercel5oi-generate": JOINED,
     "voltagent-agent": JOINED,
 }
+HIDDEN = ("autogen-own", "openllmetry-qdrant")
+"""Their spans show a search without its texts."""
 
 
 @pytest.mark.parametrize("name", CONTEXTS)
@@ -53,6 +63,14 @@ def test_question_context_and_answer(name):
     assert found == [(QUESTION, CONTEXTS[name], ANSWER)] * 2
 
 
+@pytest.mark.parametrize("name", HIDDEN)
+def test_a_search_whose_texts_no_span_holds_makes_no_case(name):
+    reader = read_cases(RECORDINGS / f"{name}.otlp.json.gz")
+    with pytest.raises(DatasetError, match="content_hidden"):
+        list(reader)
+    assert reader.skipped_runs == {"content_hidden": 2}
+
+
 def test_every_recording_is_read():
     names = {path.name.removesuffix(".otlp.json.gz") for path in RECORDINGS.glob("*.gz")}
-    assert names == set(CONTEXTS)
+    assert names == {*CONTEXTS, *HIDDEN}
