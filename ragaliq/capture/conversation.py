@@ -68,15 +68,24 @@ def messages_before(
             call tools by text show what they found as messages of the user's.
     """
     users = [at for at, message in enumerate(messages) if message.role == "user"]
-    question = question.strip()
     if not users:
         return messages
-    if question in messages[users[-1]].text:
-        return messages[: users[-1]]
-    if not is_prompt:
+    parts, first = parts_of(question), users[-1]
+    if is_prompt and not all(part in messages[first].text for part in parts):
+        asked = (at for at in reversed(users) if messages[at].text.strip() == question.strip())
+        first = next(asked, first)
+    last = first
+    while first and messages[first - 1].role == "user":  # a file in a message of its own
+        first -= 1
+    texts = [message.text for message in messages[first : last + 1]]
+    if not is_prompt and not any(all(part in text for part in parts) for text in texts):
         return messages
-    asked = (at for at in reversed(users) if messages[at].text.strip() == question)
-    return messages[: next(asked, users[-1])]
+    return messages[:first]
+
+
+def parts_of(question: str) -> list[str]:
+    """Paragraphs of a question: files may have stood between them."""
+    return [part.strip() for part in question.strip().split("\n\n")]
 
 
 def _said_by_models(history: Sequence[Turn], known: Sequence[Turn]) -> set[str]:

@@ -23,7 +23,7 @@ from functools import cache
 from typing import NamedTuple
 
 from ragaliq.capture.calls import Call, calls_behind
-from ragaliq.capture.conversation import messages_before, turns_of_messages
+from ragaliq.capture.conversation import messages_before, parts_of, turns_of_messages
 from ragaliq.capture.model_words import ModelWords
 from ragaliq.capture.phrases import (
     MarkedText,
@@ -180,6 +180,7 @@ class _Search:
     ) -> None:
         self._normalize = normalized
         self._question = self._normalize(question)
+        self._asked = [self._normalize(part) for part in parts_of(question)]
         past = [(role, self._normalize(text)) for role, text in conversation]
         # When each text was first shown to a model: what models said before may be in it.
         self._first_shown: dict[str, int] = {}
@@ -303,10 +304,12 @@ class _Search:
         for said in (*transcript, *self._models.mark(text, at, is_found=shown.is_tools)):
             self._saw_reply = True
             self._cut.setdefault(said)
-        is_sure = is_telling(self._question)
-        for place in text.places(self._question):
-            if text.is_free(place) and (is_sure or text.stands_alone(place)):
-                text.mark(place, Owner.QUESTION)
+        is_whole = f" {self._question} " in f" {text.words} "
+        for asked in [self._question] if is_whole else self._asked:
+            is_sure = is_telling(asked)
+            for place in text.places(asked):
+                if text.is_free(place) and (is_sure or text.stands_alone(place)):
+                    text.mark(place, Owner.QUESTION)
 
     def _note(self, words: str, shown: _Shown, place: slice) -> None:
         """Record the place of a document, without words of models in it."""

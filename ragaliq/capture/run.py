@@ -301,6 +301,7 @@ class RunLog:
     def size(self) -> int:
         """Bytes of the texts it holds, about; those that several events share count once."""
         size = getsizeof(self.question.text) + getsizeof(self.answer.text)
+        size += sum(map(getsizeof, self.question.files))
         for passage in self.passages or ():
             size += getsizeof(passage.text)
         weighed = self._weighed
@@ -342,13 +343,16 @@ class RunLog:
 
     @property
     def has_material(self) -> bool:
-        """True if a model was called, and the application passed a text that may be evidence."""
-        return self.has_asked and any(
-            isinstance(event, TextPassed)
-            and event.key not in _NO_MATERIAL
-            and event.text.strip() != self.question.text.strip()
-            and event.text.count(" ") >= _LEAST_SPACES
-            for event in self._events
+        """True if a model was called, and was passed a text or a file that may be evidence."""
+        return self.has_asked and (
+            bool(self.question.files)
+            or any(
+                isinstance(event, TextPassed)
+                and event.key not in _NO_MATERIAL
+                and event.text.strip() != self.question.text.strip()
+                and event.text.count(" ") >= _LEAST_SPACES
+                for event in self._events
+            )
         )
 
     def has_reply(self, text: str) -> bool:
@@ -487,8 +491,16 @@ class RunLog:
             answer,
             queries=[event.query for event in events if isinstance(event, Searched)],
             earlier=earlier,
-            transcripts=[event.text for event in passed if event.key in _OF_HISTORY],
-            texts=[event.text for event in passed if event.key not in _NO_MATERIAL],
+            transcripts=[
+                event.text
+                for event in passed
+                if event.key in _OF_HISTORY
+                and not any(file in event.text for file in self.question.files)
+            ],
+            texts=[
+                *self.question.files,
+                *(event.text for event in passed if event.key not in _NO_MATERIAL),
+            ],
             is_conversation=self.is_conversation,
         )
         found = seen or FoundContext((), missing="nothing_retrieved", history=earlier)

@@ -96,6 +96,14 @@ ASKS = ("?", "？", "؟")
 # Made once: `list | tuple` would be made for each value of each step.
 _LISTS = (list, tuple)
 _NUMBERS = (int, float)
+# What begins a file in a text of the user's, and tags of what is none.
+_OPENS_FILE = re.compile(
+    r"^[ \t]*(?:<(?P<tag>[^\W\d][\w.:-]*)(?:[ \t][^<>\n]*)?>|(?P<fence>`{3,})[^`\n]*$)",
+    re.MULTILINE,
+)
+_ASKING_TAGS = frozenset({*QUESTION_KEYS, *_ASKING_KEYS, "user", "user_question", "user_request"})
+_MOST_OPENINGS = 100  # in one text: a request waits
+_LEAST_OF_FILE = 8  # spaces
 _MOST_TEXTS_IN = 32  # of a list, or of a record
 _DEPTH = 5
 _MOST_VALUES = 100
@@ -155,10 +163,17 @@ class Message(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A text and its source: `input.messages`, `output.answer`, ..."""
+    """A text and its source: `input.messages`, `output.answer`, ...
+
+    Attributes:
+        text: The text.
+        where: Its source.
+        files: Texts that came with a question.
+    """
 
     text: str
     where: str
+    files: Sequence[str] = ()
 
 
 def _as_written(text: str) -> Any:
@@ -245,23 +260,67 @@ def without_answers(passages: list[Passage], answers: Sequence[str]) -> list[Pas
 
 
 def asked_in(message: Message) -> str:
-    """Question in a user's message: the text after separate ones, such as a file's.
+    """Question in a user's message: what is left without files and texts next to it."""
+    return _split_question(message.texts)[0]
 
-    A block that ends its sentence is a text of its own; others are pieces of one.
+
+def _split_question(texts: Sequence[str]) -> tuple[str, list[str]]:
+    """Question in the blocks of a user's message, and the files and other texts next to it.
+
+    A block that ends its sentence is a text of its own, and so is a long one next to a block that
+    asks; others are pieces of one.
     """
-    texts = [text for text in message.texts if text.strip()]
-    for at in range(len(texts) - 1, 0, -1):
-        if texts[at - 1].rstrip(" \t").endswith((".", "!", ":", "。", "\n", ">", "`", "|")):
-            return "".join(texts[at:])
-    return message.text
+    split = [_split_files(text) for text in texts]
+    files = [file for _, held in split for file in held]
+    blocks = [rest for rest, _ in split if rest.strip()]
+    asking = [block for block in blocks if block.rstrip().endswith(ASKS)]
+    if len(asking) == 1 and all(block in asking or _is_material(block) for block in blocks):
+        return asking[0], files + [block for block in blocks if block not in asking]
+    for at in range(len(blocks) - 1, 0, -1):
+        if blocks[at - 1].rstrip(" \t").endswith((".", "!", ":", "。", "\n", ">", "`", "|")):
+            return "".join(blocks[at:]), files + blocks[:at]
+    return "".join(blocks), files
+
+
+def _is_material(text: str) -> bool:
+    return "\n" in text.strip() or text.count(" ") >= _LEAST_OF_FILE
+
+
+def _split_files(text: str) -> tuple[str, list[str]]:
+    """Split a text into the question and its files: elements and fenced texts on their own lines.
+
+    `<question>` and the like hold the question.
+    """
+    files: list[str] = []
+    if "<" not in text and "```" not in text:
+        return text, files
+    kept, at = list[str](), 0
+    for opening in islice(_OPENS_FILE.finditer(text), _MOST_OPENINGS):
+        tag = opening["tag"]
+        closing = f"</{tag}>" if tag else opening["fence"]
+        end = text.find(closing, opening.end()) if opening.start() >= at else -1
+        inside = text[opening.end() : max(end, opening.end())]
+        is_asked = bool(tag) and tag.casefold() in _ASKING_TAGS
+        if is_asked and end >= 0:
+            kept += [text[at : opening.start()], inside]
+        elif _is_material(inside):
+            kept.append(text[at : opening.start()])
+            files.append(inside.strip())
+        else:
+            continue
+        at = end + len(closing)
+    parts = [part.strip() for part in (*kept, text[at:])]
+    return "\n\n".join(filter(None, parts)) if kept else text, files
 
 
 def _labelled(path: Sequence[str], text: str) -> str:
     return f"{' '.join(path).replace('_', ' ')}: {text}"
 
 
-def _found(text: str, where: str) -> Found | None:
-    return Found(text, where) if text.strip() else None
+def question_in(texts: Sequence[str], where: str) -> Found | None:
+    """Question in the texts of a user's message, with its files; None if they are empty."""
+    asked, files = _split_question(texts)
+    return Found(asked.strip(), where, files) if asked.strip() or files else None
 
 
 def texts_in(value: Any, depth: int = 4) -> Iterator[str]:
@@ -359,10 +418,11 @@ class Reader:
     def question(self, value: Any, where: str = "input") -> Found | None:
         """User's question of this turn in an application's inputs, or None."""
         if isinstance(value, str):
-            return self._asked_in_json(value, where) or _found(value.strip(), where)
+            asked = self._asked_in_json(value, where)
+            return asked or question_in((value,), where)
         message = self.message(value)
         if message is not None:
-            return _found(asked_in(message), where)
+            return question_in(message.texts, where)
         fields = self.fields(value)
         if fields is None:
             return self._asked(value, where)
@@ -440,12 +500,21 @@ class Reader:
         return self._asked(fields, f"{where}.messages")
 
     def _asked(self, conversation: Any, where: str) -> Found | None:
-        """The user's last message."""
+        """The question in the user's last message; files may come in messages next to it."""
+        found, files = None, list[str]()
         for each in reversed(self.messages(conversation) or ()):
             message = self.message(each)
-            if message is not None and message.role == "user":
-                return _found(asked_in(message), where)
-        return None
+            if message is None or message.role != "user":
+                if message is not None and message.role == "assistant" and (found or files):
+                    break
+                continue
+            asked, held = _split_question(message.texts)
+            if found is None and asked.strip():
+                found, held = asked.strip(), held[:]
+            elif found is not None and _is_material(asked):
+                held = [*held, asked]
+            files += held
+        return None if found is None else Found(found, where, files)
 
     # Answers
 

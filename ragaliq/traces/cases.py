@@ -17,8 +17,8 @@ from ragaliq.capture.texts import (
     ANSWER_KEYS,
     Found,
     Message,
-    asked_in,
     models_words,
+    question_in,
     without_answers,
 )
 from ragaliq.core.log_once import LogOnce
@@ -302,10 +302,10 @@ class TraceRun:
             # Its span does not show what it was started with.
             given = (llama_index.asked_of_agent(step.span, step.inputs) for step in self._steps)
             asked = next((texts for texts in given if any(texts)), ())
-            text = asked_in(Message("user", asked)).strip() if asked else ""
-            if text:
+            found = question_in(asked, "input.user_msg")
+            if found is not None:
                 self._root.rules.append("llama_index.agent_input")
-            return Found(text, "input.user_msg") if text else self._asked(final)
+            return found or self._asked(final)
         found = (READER.question if self._reads_input else READER.named_question)(root.inputs)
         if found is not None and not self._reads_input and self._holds_documents(found.text):
             found = None  # a prompt around documents is not a question
@@ -549,7 +549,7 @@ class TraceRun:
         synthesizes = any(
             llama_index.method_of(step.span) in llama_index.SYNTHESIZE for step in self._steps
         ) or (self._method in llama_index.QUERIES and self._models)
-        says_so = log.has_retrieved or log.passages is not None
+        says_so = log.has_retrieved or log.passages is not None or log.question.files
         return bool(says_so or is_chain or synthesizes or log.found.passages)
 
     def _missing(self, log: RunLog) -> str:

@@ -47,6 +47,7 @@ from ragaliq.capture import (
     Reader,
     asked_in,
     models_words,
+    question_in,
     texts_in,
 )
 
@@ -262,7 +263,13 @@ def text_of(value: Any) -> str:
 def question_of_call(given: Mapping[str, Any]) -> Found:
     """Question in a call of `query` or `chat`: the first argument, of any name."""
     name, value = next(iter(given.items()), ("", None))
-    return Found(text_of(value), f"input.{name}")
+    return _asked(value, f"input.{name}") or Found("", f"input.{name}")
+
+
+def _asked(value: Any, where: str) -> Found | None:
+    """Question of any type with its files; None if it has none."""
+    message = READER.message(value) if isinstance(value, ChatMessage) else None
+    return question_in((text_of(value),) if message is None else message.texts, where)
 
 
 def question_of_function(given: Mapping[str, Any]) -> Found | None:
@@ -276,8 +283,8 @@ def question_of_function(given: Mapping[str, Any]) -> Found | None:
 def question_of_run(given: Mapping[str, Any]) -> Found:
     """Question in a workflow's start event; empty for a run that resumes another."""
     for key in ("user_msg", "q", "prompt"):
-        if text := text_of(given.get(key)):
-            return Found(text, f"input.{key}")
+        if found := _asked(given.get(key), f"input.{key}"):
+            return found
     history = given.get("chat_history")
     return READER.question({**given, "messages": history} if history else given) or Found("", "")
 
