@@ -9,16 +9,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import sys
 import threading
 import time
 import weakref
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import Context, copy_context
-from functools import wraps
+from functools import partial, wraps
 from queue import SimpleQueue
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, TypeVarTuple
 
 from ragaliq._private import patched_by
 from ragaliq.core.log_once import LogOnce
@@ -26,8 +27,14 @@ from ragaliq.core.process import watch_forks
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 _LOG_ONCE = LogOnce(logging.getLogger(__name__))
+
+if sys.platform == "win32":
+    _EventLoop = asyncio.ProactorEventLoop
+else:
+    _EventLoop = asyncio.SelectorEventLoop
 
 # Seconds of one wait. Ctrl-C that comes between Python's check for signals and the wait is seen
 # when the wait ends.
@@ -107,8 +114,7 @@ class LoopThread(_DaemonThread):
         with self._lock:
             if self.running is None:
                 # In an empty context; otherwise the loop keeps the request's context variables.
-                loop = Context().run(asyncio.new_event_loop)
-                loop.set_default_executor(_ContextExecutor())
+                loop = Context().run(_Loop)
                 try:
                     self._start(_run_loop, loop)
                 except RuntimeError:
@@ -138,16 +144,20 @@ class LoopThread(_DaemonThread):
         thread.join(timeout)
 
 
-class _ContextExecutor(ThreadPoolExecutor):
-    """Runs what `loop.run_in_executor(None, ...)` is given in a copy of the caller's context.
+class _Loop(_EventLoop):
+    """Event loop that runs what threads of any pool are given in a copy of the caller's context.
 
     `asyncio.to_thread` does so, `run_in_executor` does not: what a judge asked there would no
     longer be inside `suppress()`, and be scored itself, again and again.
     """
 
-    def submit(self, work: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """See `ThreadPoolExecutor`."""
-        return super().submit(copy_context().run, work, *args, **kwargs)
+    def run_in_executor(
+        self, executor: Executor | None, func: Callable[[*Ts], T], *args: *Ts
+    ) -> asyncio.Future[T]:
+        """See `asyncio.loop`. Work for processes stays as it is: a context cannot be sent there."""
+        if executor is None or isinstance(executor, ThreadPoolExecutor):
+            return super().run_in_executor(executor, partial(copy_context().run, func, *args))
+        return super().run_in_executor(executor, func, *args)
 
 
 class WorkThread(_DaemonThread):

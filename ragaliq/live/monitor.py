@@ -495,7 +495,8 @@ class Monitor:
             inside `suppress()`, or the monitor is off. With rules, sampling is decided when the
             handle ends.
         """
-        if not self._is_enabled or is_suppressed():
+        # What begins on ragaliq's own thread is a judge's, also in a context without `suppress()`.
+        if not self._is_enabled or is_suppressed() or RUNTIME.thread.is_current:
             return None
         try:
             draw = self.sampler.begin(run_id, pipeline)

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import threading
 import time
 from contextvars import Context
 
@@ -61,7 +62,9 @@ def test_a_run_that_starts_while_the_last_one_is_given_up_is_given_up_too(new_wa
     def discard_while_another_starts(run, reason):
         discard(run, reason)
         if len(open_runs) == 2:
-            next(open_runs[1])
+            starting = threading.Thread(target=next, args=(open_runs[1],))
+            starting.start()
+            starting.join()
             open_runs.append(None)
 
     monkeypatch.setattr(RunHandle, "discard", discard_while_another_starts)

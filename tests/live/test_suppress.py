@@ -5,6 +5,8 @@ import contextvars
 from concurrent.futures import ThreadPoolExecutor
 from uuid import uuid4
 
+import pytest
+
 from ragaliq import FaithfulnessEvaluator, RelevanceEvaluator, evaluate, is_suppressed, suppress
 from ragaliq.testing import ScriptedJudge
 from run_logs import ended_run
@@ -34,40 +36,46 @@ def test_a_judge_is_never_taken_for_the_application_offline_and_live(case, monit
     assert not is_suppressed()
 
 
+OWN_POOL = ThreadPoolExecutor(2)
+
+
 class AskingElsewhere(Watching):
-    """Asks in the loop's own pool, whose threads know nothing of the caller by themselves."""
+    """Asks in a pool, whose threads know nothing of the caller by themselves."""
+
+    def __init__(self, pool):
+        super().__init__()
+        self.pool = pool
 
     async def evaluate_relevance(self, query, response):
         loop = asyncio.get_running_loop()
-        self.seen.append(await loop.run_in_executor(None, is_suppressed))
+        self.seen.append(await loop.run_in_executor(self.pool, is_suppressed))
         return await ScriptedJudge.evaluate_relevance(self, query, response)
 
 
-def test_what_a_judge_asks_in_the_loops_executor_is_not_captured(case, monitor_of):
-    judge = AskingElsewhere()
+@pytest.mark.parametrize("pool", [None, OWN_POOL], ids=["the loop's", "the judge's"])
+def test_what_a_judge_asks_in_an_executor_is_not_captured(case, monitor_of, pool):
+    judge = AskingElsewhere(pool)
     evaluate([case], judge=judge, metrics=["relevance"])
     monitor_of(judge=judge, metrics=["relevance"]).evaluate(case)
     assert judge.seen == [True, True]
 
 
-class AskingInItsOwnPool(ScriptedJudge):
+class AskingInItsOwnThreads(ScriptedJudge):
     """Asks the application that is judged, from threads that know of no context."""
 
-    pool = ThreadPoolExecutor(2)
-
     async def evaluate_relevance(self, query, response):
-        loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self.pool, answered, self.monitor, f"Is this good? {response}")
+        asked = OWN_POOL.submit(answered, self.monitor, f"Is this good? {response}")
+        await asyncio.wrap_future(asked)
         return await super().evaluate_relevance(query, response)
 
 
 def answered(monitor, question):
-    run = monitor.begin(uuid4().hex)
-    run.submit(ended_run(question, ["Refunds take five days."], f"It is good: {question}"))
+    if run := monitor.begin(uuid4().hex):
+        run.submit(ended_run(question, ["Refunds take five days."], f"It is good: {question}"))
 
 
 def test_an_application_that_a_judge_asks_from_its_own_threads_is_not_judged(monitor_of):
-    judge = AskingInItsOwnPool()
+    judge = AskingInItsOwnThreads()
     judge.monitor = monitor_of(judge=judge, metrics=["relevance"])
     answered(judge.monitor, "How long do refunds take, please?")
     assert judge.monitor.flush(10.0)
@@ -80,6 +88,25 @@ def test_an_application_that_a_judge_asks_from_its_own_threads_is_not_judged(mon
     answered(judge.monitor, "How long do refunds take, please?")
     assert judge.monitor.flush(10.0)
     assert judge.monitor.stats().outcomes["evaluated"] == 2
+
+
+class AskingInNoContext(ScriptedJudge):
+    """Asks the application in a task whose context is not the judge's."""
+
+    async def evaluate_relevance(self, query, response):
+        async def ask():
+            answered(self.monitor, "Rate it from one to five.")
+
+        await asyncio.create_task(ask(), context=contextvars.Context())
+        return await super().evaluate_relevance(query, response)
+
+
+def test_what_begins_on_the_thread_that_judges_is_not_captured(monitor_of):
+    judge = AskingInNoContext()
+    judge.monitor = monitor_of(judge=judge, metrics=["relevance"])
+    answered(judge.monitor, "How long do refunds take, please?")
+    assert judge.monitor.flush(10.0)
+    assert judge.monitor.stats().started == 1
 
 
 def test_a_block_may_be_left_in_another_context_than_it_was_entered_in():

@@ -21,7 +21,7 @@ from ragaliq.judges.language.refusals import (
     is_lead_in,
     sentence_kind,
 )
-from ragaliq.judges.language.sentences import Span, detect_language, split_sentences
+from ragaliq.judges.language.sentences import WIDE_MARK, Span, detect_language, split_sentences
 
 SkippedKind = Literal[
     "sources", "disclaimer", "confidence", "markup", "question", "courtesy", "reply", "refusal",
@@ -208,7 +208,7 @@ _SEPARATORS = re.compile(r"[,;|·•]| (?:and|und|et|y|e|en|i) |\s[–—-]\s")
 # What names a document: an address, a file, a number in brackets, a page, a note's mark.
 _NAME = re.compile(
     r"https?://\S+|www\.\S+|!?\[[^\]]{0,200}\]\([^)]{0,500}\)|\S*\w\.[a-zA-Z]\w{1,4}(?![\w.])"
-    r"|\[\^?[\w.-]{1,40}\]:?|【\d[^】]{0,40}】|<[^<>\s]{1,200}>"
+    rf"|\[\^?[\w.-]{{1,40}}\]:?|{WIDE_MARK}|<[^<>\s]{{0,200}}[./:@][^<>\s]{{1,200}}>"
     r"|\b(?:document|doc|chunk|passage|source|page|pages|pp?|section|sections|sec|chapter|seiten?|"
     r"s|abschnitt|kapitel|p[áa]g(?:ina)?s?|secci[óo]n|no|nr|n)\b\.?\s*#?\d[\w.–-]*"
     r"|§+\s*\d[\w.–-]*",
@@ -283,7 +283,7 @@ def _is_item_of_sources(line: str) -> bool:
 _URL = re.compile(r"https?://\S+|www\.\S+")
 # Its groups are what a reader sees: the text, and the title on hovering.
 _LINK = re.compile(r"!?\[([^\]]{0,200})\]\([^)\"]{0,500}(?:\"([^)\"]{0,200})\"\s*)?\)")
-_CITATION = re.compile(r"\[\^?\w{1,20}(?:[,;–-]\s?\w{1,20}){0,9}\]|【\d[^】]{0,40}】")
+_CITATION = re.compile(rf"\[\^?\w{{1,20}}(?:[,;–-]\s?\w{{1,20}}){{0,9}}\]|{WIDE_MARK}")
 _WORD = re.compile(r"\w+(?:['’]\w+)?")
 _POINTERS = frozenset(
     ["read more", *"see source more link visit siehe quelle voir ver fuente".split()]

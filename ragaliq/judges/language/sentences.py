@@ -64,6 +64,9 @@ _NOT_LATIN = re.compile("[^\0-\u024f\u2010-\u203a]")  # punctuation does not cou
 _SAMPLE = 2_000  # characters looked at to find the language
 _PIECE = 2_000  # sentencex is quadratic in unclosed quotes: bound what it sees at once
 _SURROGATE = re.compile("[\ud800-\udfff]")  # valid in str, but cannot be handed to sentencex
+WIDE_MARK = r"【\d[\d:]{0,8}(?:†[^】\0]{0,60}|[^】\s\0]{0,40})】"
+"""Pattern of a citation such as 【4:0†rules.pdf】; 【4 not so】 is a statement."""
+
 _LINE = re.compile(r"[^\n\r\u2028\u2029\x0b\x0c\x85]+")
 _ENDS_SENTENCE = re.compile(r"[.!?:;。！？।։؟…][\"'”’»)\]*_]*\s*$")
 _CITATIONS = re.compile(r"\s*(?:\[[\d\s,;^–-]{1,20}\]|【[^】]{1,20}】)+")

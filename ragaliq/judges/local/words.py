@@ -17,6 +17,7 @@ from typing import NamedTuple, cast
 import Stemmer
 
 from ragaliq.judges.language.characters import readable
+from ragaliq.judges.language.sentences import WIDE_MARK
 from ragaliq.judges.local.numbers import (
     END,
     NUMBER_WORDS,
@@ -64,7 +65,7 @@ _READ_AS = dict(
 _NOT_LATIN = re.compile("[^\0-\u02ff\u2010-\u2027]")
 _UNSPACED_CHARACTER = re.compile(f"[{_UNSPACED}]")
 _NOT_SAID = re.compile(
-    r"https?://\S+|www\.\S+|\]\([^)\s]{0,500}\)|\[[\d\s,;^–-]{1,20}\]|【\d[^】\0]{0,20}】"
+    rf"https?://\S+|www\.\S+|\]\([^)\s]{{0,500}}\)|\[[\d\s,;^–-]{{1,20}}\]|{WIDE_MARK}"
 )
 _TAG = re.compile(r"</?[a-zA-Z][a-zA-Z0-9]{0,12}\s?/?>")
 # The sign comes first: a search for one of a few characters is fast.
