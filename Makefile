@@ -224,7 +224,9 @@ contracts: $(READY) ## Check who may import whom
 
 .PHONY: docs
 docs: $(READY) ## Build the documentation into site/
-	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet --strict --clean --config-file docs/mkdocs.yml
+	@# Not --quiet: it hides warnings from --strict, too.
+	@said=$$(NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict --clean --config-file docs/mkdocs.yml 2>&1) || { \
+		echo "$$said" >&2; exit 1; }
 	@echo "Built site/index.html"
 
 .PHONY: build

@@ -26,21 +26,22 @@ FETCHED = re.compile(
 
 
 def commands(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """The words of each command, groups of commands included."""
+    """Words of each command, groups of commands and the annexes' included."""
     if words:
         yield words
-    for word, each in getattr(command, "commands", {}).items():
-        yield from commands(each, (*words, word))
+    context = typer.Context(command)
+    for word in getattr(command, "list_commands", lambda _: [])(context):
+        yield from commands(command.get_command(context, word), (*words, word))
 
 
 def section(words: tuple[str, ...]) -> str:
-    """What `ragaliq WORDS --help` prints, under a heading."""
+    """Help of a command under a heading."""
     shown = CliRunner().invoke(app, [*words, "--help"], prog_name="ragaliq", env={"COLUMNS": "100"})
     return f"## ragaliq {' '.join(words)}\n\n```text\n{shown.stdout.strip()}\n```"
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """What mkdocs calls with the text of each page."""
+    """Write the commands into the text of their page; mkdocs calls it for each page."""
     if PLACE not in markdown:
         return markdown
     found = commands(typer.main.get_command(app))
@@ -48,7 +49,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 def on_post_build(config: Any, **_: Any) -> None:
-    """What mkdocs calls with the site written.
+    """Refuse a written site that loads anything from elsewhere.
 
     Raises:
         PluginError: A page fetches something from elsewhere.

@@ -57,8 +57,8 @@ class SQLiteStore:
         busy_timeout: Seconds to wait for another process that writes.
 
     Raises:
-        ConfigurationError: The address or a limit is wrong. The first write opens the file; its
-        errors are counted failures.
+        ConfigurationError: The address or a limit is wrong. Errors of the file are counted failures
+            of the first write, which opens it.
     """
 
     name: Final = "sqlite"

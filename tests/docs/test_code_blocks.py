@@ -1,5 +1,6 @@
 """Every Python block of the README and the documentation runs as it stands."""
 
+import importlib
 import os
 import re
 import sys
@@ -74,3 +75,28 @@ def test_every_link_to_elsewhere_is_well_formed(page):
         assert parts.scheme == "https", link
         assert re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)+", parts.hostname or ""), link
         assert not re.search(r"\s", link), link
+
+
+def anchors(page):
+    """Ids of a page's headings, as the site has them."""
+    for title in re.findall(r"^#+ (.+)$", BLOCK.sub("", page.read_text()), re.MULTILINE):
+        named = re.search(r" \{#([\w-]+)\}$", title)
+        text = re.sub(r"[^\w\s-]", "", title).strip().lower()
+        yield named[1] if named else re.sub(r"[-\s]+", "-", text)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_to_a_heading_leads_to_one(page):
+    links = re.findall(r"\]\((?!https?://)([^)#]*)#([\w-]+)\)", page.read_text())
+    assert [
+        f"{path}#{place}"
+        for path, place in links
+        if place not in anchors(page.parent / path if path else page)
+    ] == []
+
+
+def test_the_page_of_commands_has_the_annexes_commands_too(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    page = importlib.import_module("hooks").on_page_markdown("<!-- commands -->")
+    for words in ("evaluate", "worker dead-letters list", "quality", "judge bench", "collect"):
+        assert f"## ragaliq {words}\n" in page
