@@ -103,21 +103,20 @@ def _answer_of(app: Any) -> Answer:
         if point.name in packages:
             answer: Answer = point.load()(app)
             return answer
-    if not (inspect.isfunction(app) or inspect.ismethod(app)):
+    if not callable(app) or inspect.isclass(app):
         raise ConfigurationError(
-            f"a {type(app).__name__} cannot be asked: give a LangChain runnable, a LlamaIndex "
+            f"an application of type {type(app).__name__} cannot be asked: give a LangChain runnable, a LlamaIndex "
             "engine or agent (with its adapter installed: langchain-ragaliq, "
             "llama-index-evaluation-ragaliq), or a function that returns a RAGTestCase"
         )
 
     async def call(question: str) -> RAGTestCase:
-        if inspect.iscoroutinefunction(app):
-            case = await app(question)
-        else:
-            case = await asyncio.to_thread(app, question)
+        case = await asyncio.to_thread(app, question)
+        if inspect.isawaitable(case):
+            case = await case
         if not isinstance(case, RAGTestCase):
             raise ConfigurationError(
-                f"the application returned a {type(case).__name__}: return a "
+                f"the application returned {type(case).__name__}: return a "
                 "RAGTestCase(query=..., context=[...], response=...), or wrap a function that "
                 "uses LangChain: RunnableLambda(function)"
             )

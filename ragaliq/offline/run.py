@@ -297,16 +297,21 @@ evaluate = takes_only()(synchronous(evaluate_async))
 def _cases(cases: Iterable[RAGTestCase]) -> list[RAGTestCase]:
     if isinstance(cases, str | PathLike):
         raise ConfigurationError(
-            f"evaluate: cases must be RAGTestCase objects, not a {type(cases).__name__}; read a "
+            f"evaluate: cases must be RAGTestCase objects, not {type(cases).__name__}; read a "
             "file by read_cases(path)"
         )
     if isinstance(cases, RAGTestCase):
         raise ConfigurationError("evaluate: cases must be a list; give [case] for a single one")
+    if not isinstance(cases, Iterable):
+        raise ConfigurationError(
+            f"evaluate: cases must be RAGTestCase objects, not {type(cases).__name__}; to ask an "
+            "application, give its questions: evaluate(app, questions)"
+        )
     todo = list(cases)
     for position, case in enumerate(todo):
         if not isinstance(case, RAGTestCase):
             raise ConfigurationError(
-                f"evaluate: cases[{position}] must be a RAGTestCase, not a {type(case).__name__}; "
+                f"evaluate: cases[{position}] must be a RAGTestCase, not {type(case).__name__}; "
                 "make one by RAGTestCase(query=..., context=[...], response=...), or read a file "
                 "by read_cases(path)"
             )

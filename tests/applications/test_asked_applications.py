@@ -1,5 +1,7 @@
 """`evaluate(app, questions)`: an application is asked, and scored by what its model was shown."""
 
+from functools import partial
+
 import pytest
 from langchain.agents import create_agent
 from langchain_core.prompts import PromptTemplate
@@ -102,15 +104,23 @@ async def answer(question):
     return RAGTestCase(query=question, context=[REFUNDS], response=REFUNDS)
 
 
-def test_a_function_may_return_cases():
-    run = evaluate(answer, QUESTIONS, metrics=["faithfulness"])
+class Shop:
+    async def __call__(self, question):
+        return await answer(question)
+
+
+@pytest.mark.parametrize(
+    "app", [answer, Shop(), partial(answer)], ids=["function", "object", "partial"]
+)
+def test_whatever_is_called_with_a_question_may_return_cases(app):
+    run = evaluate(app, QUESTIONS, metrics=["faithfulness"])
     assert [each.case.query for each in run] == QUESTIONS
 
 
 @pytest.mark.parametrize(
     ("app", "said"),
     [
-        (3, "a int cannot be asked"),
+        (3, "an application of type int cannot be asked"),
         (lambda question: "yes", "RunnableLambda"),
         (PROMPT | langchain_model(REFUNDS), "which of them is the question"),
     ],

@@ -146,9 +146,10 @@ def test_a_raising_progress_callback_loses_no_results(caplog):
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ("cases.jsonl", r"not a str; read a file by read_cases\(path\)"),
+        (len, r"to ask an application, give its questions: evaluate\(app, questions\)"),
+        ("cases.jsonl", r"not str; read a file by read_cases\(path\)"),
         (Path("cases.jsonl"), r"read a file by read_cases\(path\)"),
-        ([{"query": "q"}], r"cases\[0\] must be a RAGTestCase, not a dict; make one by"),
+        ([{"query": "q"}], r"cases\[0\] must be a RAGTestCase, not dict; make one by"),
         ([*cases(1), None], r"cases\[1\] must be a RAGTestCase"),
         (cases(1)[0], r"give \[case\] for a single one"),
     ],
