@@ -105,8 +105,8 @@ def _answer_of(app: Any) -> Answer:
             return answer
     if not callable(app) or inspect.isclass(app):
         raise ConfigurationError(
-            f"an application of type {type(app).__name__} cannot be asked: give a LangChain runnable, a LlamaIndex "
-            "engine or agent (with its adapter installed: langchain-ragaliq, "
+            f"an application of type {type(app).__name__} cannot be asked: give a "
+            "LangChain runnable, a LlamaIndex engine or agent (with its adapter installed: langchain-ragaliq, "
             "llama-index-evaluation-ragaliq), or a function that returns a RAGTestCase"
         )
 

@@ -58,6 +58,6 @@ def _ask_of(app: Any) -> Callable[[str], Awaitable[Any]]:
 
         return run
     raise ConfigurationError(
-        f"an application of type {type(app).__name__} cannot be asked: give a query engine, a chat engine or an agent, "
-        "or a function that returns a RAGTestCase"
+        f"an application of type {type(app).__name__} cannot be asked: give a query "
+        "engine, a chat engine or an agent, or a function that returns a RAGTestCase"
     )
