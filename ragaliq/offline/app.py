@@ -106,8 +106,9 @@ def _answer_of(app: Any) -> Answer:
     if not callable(app) or inspect.isclass(app):
         raise ConfigurationError(
             f"an application of type {type(app).__name__} cannot be asked: give a "
-            "LangChain runnable, a LlamaIndex engine or agent (with its adapter installed: langchain-ragaliq, "
-            "llama-index-evaluation-ragaliq), or a function that returns a RAGTestCase"
+            "LangChain runnable, a LlamaIndex engine or agent (with its adapter installed: "
+            "langchain-ragaliq, llama-index-evaluation-ragaliq), or a function that returns a "
+            "RAGTestCase"
         )
 
     async def call(question: str) -> RAGTestCase:
