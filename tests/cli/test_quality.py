@@ -2,6 +2,9 @@
 
 import json
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -59,7 +62,10 @@ def test_from_a_store_to_the_monday_number(ragaliq, store, press, tmp_path):
     assert series["weeks"][0]["labelled"] == 20
     assert (tmp_path / "q.svg").read_text().startswith("<svg")
     done = ragaliq("report", source, "-o", "page.html")
-    assert "As your reviewers would judge it" in (tmp_path / "page.html").read_text()
+    page = (tmp_path / "page.html").read_text()
+    assert "As your reviewers would judge it" in page
+    assert '<td class="n strong">1.00</td>' in page
+    assert '<td class="n">20 (40)</td>' in page
 
 
 def test_a_narrow_terminal_cuts_off_no_date_and_no_figure(ragaliq, store):
@@ -138,3 +144,11 @@ def test_figures_are_sent_where_the_environment_says_so(ragaliq, store, press, m
         "ragaliq.quality.labels": 40.0,
         "ragaliq.quality.changed": 0.0,
     }
+
+
+def test_a_fall_is_on_the_first_screen_of_the_report(ragaliq, tmp_path):
+    month = Path(__file__).parents[2] / "examples/quality/month.py"
+    subprocess.run([sys.executable, month, tmp_path / "month.db"], check=True, cwd=tmp_path)
+    ragaliq("report", "month.db", "-o", "page.html")
+    header = (tmp_path / "page.html").read_text().partition("</header>")[0]
+    assert "faithfulness</bdi> of <bdi>help-desk</bdi> fell</b> by 0.12 in release" in header
