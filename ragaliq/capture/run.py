@@ -571,9 +571,6 @@ class RunLog:
         # The documents among the inputs of the step that gave the answer, or of one around it.
         around = _around(answering, self.parents)
         handed = next((given[step] for step in around if given.get(step)), ())
-        if fetched.held and self.keeps_turns:
-            of_this_turn = {passage.text for passage in fetched.passages()}
-            handed = [passage for passage in handed if passage.text in of_this_turn]
         found = (
             ("given", handed),
             (fetched.kinds(), fetched.passages()),
@@ -730,31 +727,14 @@ class _Fetched:
             # Unless the step fetched documents: those count then.
             if event.passages and not self._within.get(event.step):
                 self._put(event.step, "tool", event.passages)
-        elif isinstance(event, Failed):
-            self._given.pop(event.step, None)
-            self._drop(self._within.get(event.step, ()))
-        elif isinstance(event, StepReturned):
-            given = self._given.pop(event.step, {})
-            if event.by_key is not None:
-                self._returned_state(event.step, event.by_key, given)
-            elif event.passages or any(given.values()):
-                # What it makes of documents that it was given replaces them, as a reranker's does.
-                self._drop(self._within.get(event.step, ()))
-                self._drop(self._offered({k for each in given.values() for k in _identities(each)}))
-                self._put(event.step, "step", event.passages or ())
+        elif isinstance(event, StepReturned) and event.by_key is not None:
+            self._returned_state(event.step, event.by_key, self._given.pop(event.step, {}))
 
     def _returned_state(self, step: Step, by_key: ByKey, given: ByKey) -> None:
         fetched: list[Passage] = []
         for key, now in by_key.items():
-            before = given.get(key)
-            if not now and before is None:
-                continue
-            offered = set(_identities(before or ()))
+            offered = set(_identities(given.get(key) or ()))
             fetched += [passage for passage in now if passage[:2] not in offered]
-            if now != before and offered.issuperset(_identities(now)):
-                # No new documents under the same key: a grader or a reranker chose among them.
-                self._drop(self._offered(offered))
-                self._put(step, "step", now)
         if fetched and not self._within.get(step):
             self._put(step, "step", fetched)
 
