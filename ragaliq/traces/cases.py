@@ -564,7 +564,9 @@ class TraceRun:
         hides_sources = any(not passage.text for passage in passages) or (
             not passages and any(step.is_hidden for step in self._sources)
         )
-        is_rag = has_searched and not (self._is_loose and not self._models)
+        # What plain code searched belongs to a call that shows it, as in the handlers.
+        is_apart = self._is_loose and bool(self._found) and not passages
+        is_rag = has_searched and not (self._is_loose and not self._models) and not is_apart
         # A model that called a tool was shown what that found, and neither is to be seen.
         hides_calls = not has_searched and any(
             step.is_hidden

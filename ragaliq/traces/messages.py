@@ -71,7 +71,8 @@ class SpanReader(Reader):
         said, calls, results = _blocks(content)
         texts = tuple(said)
         if role == "tool" or (results and not any(text.strip() for text in said)):
-            role, texts = "tool", _result_texts(results or said)
+            role = "tool"
+            texts = _result_texts(results) if results else tuple(map(_as_shown, said))
             is_failed = fields.get("status") == "error"
             if is_failed or any(map(is_langgraphs, texts)):
                 role = "system"
@@ -351,6 +352,12 @@ def results_of(value: Any) -> list[Passage]:
 
 def _result_texts(values: Sequence[Any]) -> tuple[str, ...]:
     return tuple(passage.text for held in values for passage in results_of(held))
+
+
+def _as_shown(text: str) -> str:
+    """Text of a tool's message as a model read it: without the escapes of JSON around all of it."""
+    read = decoded(text)
+    return read if isinstance(read, str) else text
 
 
 def hit(item: Any) -> Passage | None:

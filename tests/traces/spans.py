@@ -55,10 +55,10 @@ class Spans:
         with self.span("retriever", kind="RETRIEVER", asked=QUESTION, **found):
             pass
 
-    def answer(self, text=ANSWER):
+    def answer(self, text=ANSWER, shown=()):
         messages = {
             "llm.input_messages.0.message.role": "user",
-            "llm.input_messages.0.message.content": QUESTION,
+            "llm.input_messages.0.message.content": "\n".join((*shown, QUESTION)),
             "llm.output_messages.0.message.role": "assistant",
             "llm.output_messages.0.message.content": text,
         }

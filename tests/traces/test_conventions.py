@@ -488,6 +488,25 @@ def test_a_search_of_a_vector_store_alone_is_not_a_run():
     assert reason([span(attributes={"db.system": "chroma"}, events=(hit,))]) == "not_rag"
 
 
+def test_a_model_that_is_shown_nothing_of_what_was_found_is_no_part_of_a_run():
+    greeting = chat("Be kind.", "Say good morning.", "Good morning!")
+    greeting = greeting._replace(scope="opentelemetry.instrumentation.openai_v2")
+    assert reason([request(), search(), greeting]) == "not_rag"
+
+
+def test_all_of_what_a_tool_said_is_evidence_beside_the_texts_of_its_hits():
+    hits = [{"title": "Refunds", "url": "https://shop.example/refunds", "content": TEXTS[0]}]
+    asked = [
+        {"role": "user", "content": QUESTION},
+        {"role": "tool", "content": json.dumps(hits)},
+    ]
+    model = genai("chat", at=LAST, input__messages=asked, output__messages=SAID_IN_A_LIST)
+    tool = genai("execute_tool", at=FIRST, tool__call__result=json.dumps(hits))
+    found = only([run(gen_ai__operation__name="invoke_agent"), tool, model])
+    assert triple(found) == (QUESTION, TEXTS[:1], REPLY)
+    assert "https://shop.example/refunds" in found.log.found.prompt
+
+
 def test_rules_for_one_product_are_named_in_the_sources_of_a_case():
     assert only(autogen()).log.sources.rules == ("autogen.results",)
     assert only(strands()).log.sources.rules == ()

@@ -73,7 +73,7 @@ def test_steps_whose_kind_shows_only_at_their_end(processed):
     app = Spans(processed.app.provider, scope="openinference.instrumentation.langchain", late=True)
     with app.request():
         app.retrieve()
-        app.answer()
+        app.answer(shown=TEXTS)
     assert len(processed.cases()) == 1
     assert processed.monitor.stats().started == 1
 
