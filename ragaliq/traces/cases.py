@@ -295,7 +295,7 @@ class TraceRun:
 
     # Question
 
-    def _question(self, final: FinalReply) -> Found | None:
+    def _question(self, final: FinalReply, answer: str) -> Found | None:
         """User's question, from the most reliable place that has it."""
         root = self._root
         if self._method == llama_index.WORKFLOW:
@@ -305,7 +305,7 @@ class TraceRun:
             found = question_in(asked, "input.user_msg")
             if found is not None:
                 self._root.rules.append("llama_index.agent_input")
-            return found or self._asked(final)
+            return found or self._asked(final, answer)
         found = (READER.question if self._reads_input else READER.named_question)(root.inputs)
         if found is not None and not self._reads_input and self._holds_documents(found.text):
             found = None  # a prompt around documents is not a question
@@ -315,7 +315,8 @@ class TraceRun:
         if found is None:
             variables = (step.inputs for step in self._steps if step.kind is Kind.PROMPT)
             found = next((f for each in variables if (f := READER.question(each, "prompt"))), None)
-        return self._asked(final) if found is None and not self._is_langchain else found
+        is_open = found is None and not self._is_langchain
+        return self._asked(final, answer) if is_open else found
 
     @property
     def _is_function(self) -> bool:
@@ -332,12 +333,13 @@ class TraceRun:
         """True if the run's inputs are known to contain its question."""
         return self._is_langchain or bool(self._method)
 
-    def _asked(self, final: FinalReply) -> Found | None:
+    def _asked(self, final: FinalReply, answer: str) -> Found | None:
         """Question in the models' prompts, unless they wrap documents; else the search query."""
         lone = None if self._method else READER.question(self._root.inputs)
         if lone is not None and self._holds_documents(lone.text):
             lone = None
-        prompts = [final.call.messages] if final.call is not None else []
+        said = [step.messages for step in self._models if step.reply and step.reply == answer]
+        prompts = [*said[-1:], *([final.call.messages] if final.call is not None else [])]
         prompts += [step.messages for step in self._models[:1]]
         queries = [query for query in self._queries if not self._said_by_model(query)]
         found = (self._asked_in(messages, lone, queries) for messages in prompts)
@@ -361,8 +363,9 @@ class TraceRun:
             return Found(query, "retriever.query")
         if asked and not self._holds_documents(asked) and not self._holds_replies(asked):
             return Found(asked.strip(), "prompt.user")
-        passages = [Passage(text) for text in self._found]
-        return question_shown(messages, [Search("", passages=passages)])
+        replies = (step.reply for step in self._models if is_telling(step.reply or ""))
+        known = [Passage(text) for text in (*self._found, *replies) if text and text in asked]
+        return question_shown(messages, [Search("", passages=known)]) if known else None
 
     def _holds_documents(self, text: str) -> bool:
         return any(found in text for found in self._found)
@@ -490,7 +493,7 @@ class TraceRun:
         log = _log_of(self._steps)
         final = log.final_reply()
         answer = self._own("answer") or self._answer(log, final) or Found("", "")
-        question = self._own("question") or self._question(final) or Found("", "")
+        question = self._own("question") or self._question(final, answer.text) or Found("", "")
         partial = self._partial({*self._queries, question.text})
         if partial and not self._finds(log, question, answer):
             # Texts missing from the understood part of a prompt may be in the rest.
