@@ -66,8 +66,8 @@ def demo() -> None:
         wrong += len(_mistaken(example, result))
     output.print(
         f"{len(_EXAMPLES)} answers, {claims} claims; {wrong} verdicts are wrong. The embedded "
-        "judge goes by wording: where the same words say something else, it can be fooled; "
-        "--judge claude is for those. Next: ragaliq evaluate YOUR_FILE.csv"
+        "judge compares words, not meaning; where that matters, use a language model: "
+        "--judge claude. Next: ragaliq evaluate YOUR_FILE.csv"
     )
 
 

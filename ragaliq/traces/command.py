@@ -69,7 +69,7 @@ def explain(
         ),
     ] = None,
 ) -> int:
-    """Show every span with what it was read as, and where each part was looked for and found."""
+    """Show how each span was read. Also shows where each part was looked for and found."""
     reader = read_cases(
         path,
         file_format="traces",
