@@ -6,7 +6,9 @@ import re
 import pytest
 
 from ragaliq import RAGTestCase, ScoringPolicy, evaluate
+from ragaliq.judges.base import JudgeResult
 from ragaliq.reports import write_report
+from ragaliq.testing import ScriptedJudge
 
 SHOP = ["The shop opens at 9.", "Refunds take five working days."]
 SUPPORTED = ("The shop opens at 9.", SHOP)
@@ -97,3 +99,22 @@ def test_a_question_with_a_document_pasted_into_it_is_cut(table):
 
 def test_without_texts_there_are_no_questions(table):
     assert table(("When does it open?", DECLINED), captures=False) is None
+
+
+def test_the_shares_of_declines_are_shown_and_those_whose_context_held_the_answer_apart(tmp_path):
+    class Trusted(ScriptedJudge):
+        async def evaluate_context_relevance(self, query, chunk):
+            return JudgeResult(score=0.9 if "refund" in query else 0.1)
+
+    questions = ["When does it open?", "How long do refunds take?", "Who owns it?", "What is sold?"]
+    answers = [SUPPORTED, DECLINED, DECLINED, DECLINED]
+    evaluate(
+        [
+            RAGTestCase(query=question, response=answer, context=context)
+            for question, (answer, context) in zip(questions, answers, strict=True)
+        ],
+        metrics=["faithfulness"],
+        judge=Trusted(),
+    ).write_report(tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text()
+    assert "2 (50%) declined, 1 (25%) declined, though the context held the answer." in page

@@ -58,6 +58,14 @@ def test_evaluations_are_counted_by_status_and_label(emit):
     } | {key(EVALUATION_NAME="relevance", STATUS="judge_timeout", **EPOCH): 1}
 
 
+@pytest.mark.parametrize("status", ["answer_refused", "answer_withheld"])
+def test_declines_are_counted_by_whether_the_context_held_the_answer(emit, results, status):
+    declined = results["relevance"].model_copy(update={"status": Status(status), "error": None})
+    assert points(emit(results={"relevance": declined}).metrics()["ragaliq.evaluation.count"]) == {
+        key(EVALUATION_NAME="relevance", STATUS=status, **EPOCH): 1
+    }
+
+
 def test_claims_that_metrics_share_are_counted_once(emit):
     assert points(emit().metrics()["ragaliq.claim.count"]) == {
         key(CLAIM_VERDICT=verdict, CLAIM_DECIDED_BY="claude", PIPELINE_NAME="support"): 1
