@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
@@ -258,13 +259,18 @@ def match_claim(claim: ClaimWords, context: ContextIndex) -> Match:
     if claim.asked:
         _keep_near_answer(claim, places)
     everywhere, sentences, windows = _covers(claim, context, places)
+    # Its words tell what a claim is about, and not its numbers: Oslo, and not 290,000.
+    words = {word: found for word, found in places.items() if word[0] != "#"}
+    common, by_words = everywhere, sentences
+    if 0 < len(words) < len(places):
+        common, by_words, _ = _covers(claim, context, words)
     total = sum(claim.weights.values()) or 1.0
     covered = sum(claim.weights[word] * credit for word, (credit, _) in places.items())
-    most = everywhere + max(sentences.values(), default=0.0)
-    near = sorted(at for at, share in sentences.items() if everywhere + share >= most * _NEAR)
+    most = common + max(by_words.values(), default=0.0)
+    near = sorted(at for at, share in by_words.items() if common + share >= most * _NEAR)
     if not near and most:  # of common words alone
         near = list(range(min(len(context.sentences), _MOST_NEAR)))
-    best = next((at for at in near if everywhere + sentences.get(at, 0.0) == most), -1)
+    best = max(near, key=lambda at: (by_words.get(at, 0.0), sentences.get(at, 0.0)), default=-1)
     if best < 0 and context.sentences:
         best = 0
     missing = claim.weights.keys() - places.keys()
@@ -349,10 +355,13 @@ def _is_stated(
         return bool(places)
     place = claim.stems.index(number.stem)
     kinds = unit_kinds(claim.stems, place)
-    things = counted(claim.stems, place) if of_thing and not number.year else []
-    if not kinds and not things:
-        return True
+    things = counted(claim.stems, place) if of_thing else []
     having = [context.sentences[at].stems for at in places[:_COMMON]]
+    if number.year and things:
+        return not all(_counts_another(stems, things[0]) for stems in having)
+    if not kinds and not things:
+        swaps = _swaps(claim.stems, number.stem)
+        return not swaps or not all(_has_swap(stems, swaps) for stems in having)
     if any(_counts(stems, number.stem, kinds, set(things)) for stems in having):
         return True
     if not things:
@@ -360,6 +369,36 @@ def _is_stated(
     named, forms = _named(claim, place), context.forms(things)
     return any(
         _counts(stems, number.stem, kinds, forms) or _has_pair(stems, named) for stems in having
+    )
+
+
+def _counts_another(stems: Sequence[str], thing: str) -> bool:
+    """True if a number that is not a year counts a thing: "in 1998 it had 300 members"."""
+    return any(
+        word[0] == "#" and not _LOOKS_LIKE_YEAR.match(word) and thing in counted(stems, at)[:1]
+        for at, word in enumerate(stems)
+    )
+
+
+def _swaps(stems: Sequence[str], number: str) -> list[tuple[tuple[str, str], ...]]:
+    """Pairs of word and number that a text has if it exchanges a claim's number for another.
+
+    "Room 12" and "floor 3" for the 3 of "Room 3 is on floor 12"; then the pair it should have.
+    """
+    pairs = itertools.pairwise(stems)
+    named = [(word, each) for word, each in pairs if each[0] == "#" and is_content(word)]
+    return [
+        ((word, other), (their, number), (word, number))
+        for word, each in named
+        for their, other in named
+        if each == number != other
+    ]
+
+
+def _has_swap(stems: Sequence[str], swaps: Sequence[tuple[tuple[str, str], ...]]) -> bool:
+    pairs = set(itertools.pairwise(stems))
+    return any(
+        first in pairs and second in pairs and right not in pairs for first, second, right in swaps
     )
 
 
@@ -374,6 +413,7 @@ def _has_pair(stems: Sequence[str], pair: list[str]) -> bool:
     return len(pair) > 1 and any(pair == [*both] for both in itertools.pairwise(stems))
 
 
+_LOOKS_LIKE_YEAR = re.compile(r"#[12]\d{3}$")
 _FAR_REACH = 5  # words: "19 U.S. Supreme Court justices"
 
 

@@ -319,7 +319,8 @@ def _followed(stems: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 def _differ_in_negation(claim: ClaimWords, match: Match, context: ContextIndex) -> bool:
     """True if only one side is negated and no equally good sentence agrees with the claim."""
-    if not _agrees(claim, match, _NEGATION_COVER, words=1):
+    amounts = [word for each in match.missing_numbers for word in (each.stem, *each.of)]
+    if not _agrees(claim, match, _NEGATION_COVER, without=amounts, words=1):
         return False
     for at in match.near:
         near = context.sentences[at]

@@ -322,10 +322,12 @@ def counted(stems: Sequence[str], at: int, *, reach: int = _REACH) -> list[str]:
     The day of a date and an ordinal count nothing.
     """
     follow = itertools.islice(stems, at + 1, at + 1 + reach)
-    words = itertools.takewhile(lambda word: len(word) == 1 or is_content(word), follow)
-    found = [word for word in words if len(word) > 1]  # without "U.S."
+    words = itertools.takewhile(lambda word: word in _INITIALS or is_content(word), follow)
+    found = [word for word in words if word not in _INITIALS]  # without "U.S."
     return [] if found and found[0] in _DATE_WORDS else found
 
+
+_INITIALS = frozenset(string.ascii_lowercase) - frozenset("aeoy")  # those are small words
 
 _DATE_WORDS = frozenset(
     map(

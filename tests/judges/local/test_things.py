@@ -16,6 +16,7 @@ def decided(claim, context):
     return asyncio.run(LocalJudge().verify_claim(claim, [context, ELSEWHERE]))
 
 
+PRINTS = "Black and white prints cost ten cents a page, colour prints forty cents."
 FLOORS = "The hotel has 3 floors and 40 rooms."
 TRIAL = "The trial lasts 14 days and costs 9 euros."
 MEDALS = "He won 3 gold medals and 5 silver medals."
@@ -48,6 +49,26 @@ FAMILY = "A family ticket admits 2 adults and 3 children."
         ("Windows 11 needs 4 GB of memory.", "Windows 11 requires 4 GB of memory.", S),
         ("Ada Keller was born on 22 November 1968.", "Ada Keller was born November 22nd, 1968.", S),
         ("Yale has educated 19 U.S. Supreme Court justices.", "Yale has educated 19 justices.", S),
+        # of the same thing each, but not of the same owner
+        ("Oslo has 700 hotels. Bergen has 290 hotels.", "Oslo has 290 hotels.", C),
+        ("Oslo has 700 hotels. Bergen has 290 hotels.", "Bergen has 290 hotels.", S),
+        ("The lamp weighs 3 kg. The table weighs 20 kg.", "The lamp weighs 20 kg.", C),
+        # an article ends what is counted
+        (PRINTS, "Colour prints cost forty cents a page.", S),
+        (PRINTS, "Black and white prints cost ten cents a page.", S),
+        # numbers that name, exchanged
+        ("Room 12 is on floor 3.", "Room 3 is on floor 12.", N),
+        ("Room 12 is on floor 3.", "Room 12 is on floor 3.", S),
+        ("Room 12 is on floor 3.", "On floor 3 there is room 12.", S),
+        ("Exit 7 leads to platform 9.", "Platform 7 is reached by exit 9.", N),
+        # a year is counted as nothing, unless the claim counts with it
+        ("In 1998 the club had 300 members.", "The club had 1998 members.", N),
+        ("In 1998 the club had 300 members.", "The club had 300 members in 1998.", S),
+        ("The 1998 election took place in May.", "The election of 1998 took place in May.", S),
+        ("Of 3 elections the one in 1998 was the last.", "The last election was in 1998.", S),
+        # what does not exist has no amount
+        ("There is no excess.", "There is an excess of 250 euros.", C),
+        ("Delivery is without a surcharge.", "Delivery is with a surcharge of 5 euros.", C),
     ],
 )
 def test_a_number_counts_with_its_thing_only(context, claim, expected):
@@ -148,7 +169,7 @@ CUT_OFF = '[{"city": "Oslo", "refunds": 17}, {"city": "Bergen", "refunds": 23}, 
         (QUERY, "There were 17 complaints.", N),
         (TOTALS, "Ada's total is 120.50.", S),
         (TOTALS, "Ada's total is 80.", C),
-        (TOTALS, "Jon's total is 120.50.", N),
+        (TOTALS, "Jon's total is 120.50.", C),
         (DAYS, "On 2024-05-01 3 lamps were sold.", S),
         (DAYS, "On 2024-06-09 3 lamps were sold.", C),
         (ROWS, "Ingrid Solberg sold 412 units.", S),
