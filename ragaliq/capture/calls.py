@@ -79,7 +79,7 @@ def calls_behind(
     for call in calls:
         if call.reply and not call.is_aside and (reply := words(call.reply)) not in queries:
             replies[reply].append(call)
-        for text in () if call.is_aside else call.also:  # a structured reply
+        for text in () if call.is_aside else values_of(call):  # of a structured reply
             if is_telling(said := words(text)) and said not in queries:
                 replies[said].append(call)
     index = PhraseIndex(reply for reply in replies if is_telling(reply))
@@ -251,7 +251,7 @@ def _touched_up(said: Sequence[tuple[Call, list[str]]], answer: str) -> list[Cal
     for call, texts in sorted(said, key=lambda each: each[0].ended):
         share = len(grams & _grams(" ".join(texts))) / len(grams) if grams else 0.0
         if share < _TOUCHED_UP:
-            values = normalize(" ".join(_values(call))).split()
+            values = normalize(" ".join(values_of(call))).split()
             filled = sum(value in words for value in values) / len(values) if values else 0.0
             share = _TOUCHED_UP * filled if filled >= _FILLED_IN else 0.0
         if share and (best is None or share >= best[0]):
@@ -259,7 +259,7 @@ def _touched_up(said: Sequence[tuple[Call, list[str]]], answer: str) -> list[Cal
     return [] if best is None else [best[1]]
 
 
-def _values(call: Call) -> list[str]:
+def values_of(call: Call) -> list[str]:
     """Values of a structured reply, without field names."""
     reply = (call.reply or "").strip().removeprefix("```json").strip("`\n ")
     values, todo = list(call.also), []

@@ -19,6 +19,7 @@ _OBSERVED = re.compile(
 )
 _MOST_TURNS = 20
 _MOST_BYTES = 64 * 1024
+_MOST_REPLIES, _LONGEST_REPLY = 8, 2_000
 _MOST_CONVERSATIONS = 1_000
 _MOST_BYTES_TOGETHER = 16 * 1024 * 1024
 
@@ -111,6 +112,7 @@ class Conversations:
     """
 
     def __init__(self) -> None:
+        self._replies: OrderedDict[str, list[str]] = OrderedDict()
         self._turns: OrderedDict[str, list[Turn]] = OrderedDict()
         self._size = 0
         self._fetched: set[str] = set()  # those with texts that were fetched, which stay out
@@ -118,6 +120,19 @@ class Conversations:
     def turns(self, name: str) -> Sequence[Turn]:
         """Remembered turns of a conversation."""
         return self._turns.get(name, ())
+
+    def replies(self, name: str, new: Iterable[str]) -> Sequence[str]:
+        """Earlier replies of a conversation's models, such as a summary; remember those of a run.
+
+        The latest eight of up to 2,000 characters are kept.
+        """
+        known = self._replies.pop(name, [])
+        kept = [reply for reply in new if len(reply) <= _LONGEST_REPLY]
+        if kept or known:
+            self._replies[name] = [*known, *kept][-_MOST_REPLIES:]
+        if len(self._replies) > _MOST_CONVERSATIONS:
+            self._replies.popitem(last=False)
+        return known
 
     def joined(self, case: RAGTestCase, name: str, *, fills: bool = True) -> RAGTestCase:
         """Add the remembered conversation to a case, and remember the case's own turn.

@@ -98,6 +98,7 @@ def context_in_prompts(
     earlier: Sequence[Turn] = (),
     transcripts: Iterable[str] = (),
     texts: Iterable[str] = (),
+    said_before: Iterable[str] = (),
     is_conversation: bool = False,
 ) -> FoundContext | None:
     """Find the context of an answer in its model's prompts.
@@ -111,6 +112,7 @@ def context_in_prompts(
         earlier: The conversation before the question, as the application keeps it.
         transcripts: Whole conversations as texts.
         texts: Texts of the application that were given to steps, or returned by them.
+        said_before: Replies of models in earlier runs of the conversation.
         is_conversation: Whether messages before the question are earlier turns, not examples.
 
     Returns:
@@ -133,6 +135,7 @@ def context_in_prompts(
         conversation=[
             *((turn.role, turn.text) for turn in (*earlier, *in_prompt)),
             *(("", text) for text in transcripts),
+            *(("assistant", text) for text in said_before),
         ],
     )
     search.read(sorted(behind, key=lambda call: call.began))

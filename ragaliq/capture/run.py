@@ -60,6 +60,7 @@ from ragaliq.core.test_case import CaseSources, RAGTestCase, Turn
 _OF_HISTORY = frozenset({"chat_history", "history", "messages"})
 # Texts under these keys are settings of a request, or none of the application's.
 _NO_MATERIAL = frozenset({*_OF_HISTORY, *NO_QUESTION_KEYS})
+_LEAST_SAID = 5  # spaces of a reply that a later run may repeat
 _LEAST_SPACES = 2  # of a text that may be more than a setting
 _OF_ANSWER = frozenset({"", *ANSWER_KEYS})  # spans show the only value of a step without its key
 _SEARCHES = (Provided, Retrieved, Searched, Reranked, ToolReturned, Answering, CitedSources)
@@ -102,6 +103,7 @@ class RunLog:
         conversation: What tells its conversation from others, where the application gives it no
             name.
         remembered: Earlier turns of the conversation, of which those count that a model was shown.
+        said_before: Replies of models in earlier runs of the conversation, besides answers.
         had_errors: Whether something failed that a retry, a fallback or a model made up for.
         has_fetched_texts: Whether texts of documents were fetched that the run only named.
         rules: Rules for one product that were applied to its spans.
@@ -120,6 +122,7 @@ class RunLog:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     conversation: str = ""
     remembered: Sequence[Turn] = ()
+    said_before: Sequence[str] = ()
     had_errors: bool = False
     has_fetched_texts: bool = False
     rules: Sequence[str] = ()
@@ -359,6 +362,13 @@ class RunLog:
         """True if a model said exactly this."""
         return any(isinstance(event, Replied) and event.text == text for event in self._events)
 
+    def replies(self) -> list[str]:
+        """Replies of models that say something, besides the answer."""
+        said = (event.text for event in list(self._events) if isinstance(event, Replied))
+        return [
+            text for text in said if text.count(" ") >= _LEAST_SAID and text != self.answer.text
+        ]
+
     @property
     def query(self) -> str:
         """The user's question."""
@@ -445,6 +455,7 @@ class RunLog:
             "metadata": json_safe(self.metadata) if self.metadata else {},
             "conversation": [write_message(message) for message in messages],
             "remembered": [turn.model_dump(mode="json") for turn in self.remembered],
+            "said_before": [*self.said_before],
             "has_fetched_texts": self.has_fetched_texts,
             **({"rules": [*self.rules]} if self.rules else {}),
             "events": [write_event(event, steps) for event in list(self._events)],
@@ -469,6 +480,7 @@ class RunLog:
         if data["passages"] is not None:
             log.passages = read_passages(data["passages"])
         log.remembered = [Turn.model_validate(each) for each in data["remembered"]]
+        log.said_before = data.get("said_before", ())
         log._citations = [Citation.model_validate(each) for each in data["citations"]]
         if data["conversation"]:
             log._conversation = _AS_WRITTEN, [read_message(each) for each in data["conversation"]]
@@ -501,6 +513,7 @@ class RunLog:
                 *self.question.files,
                 *(event.text for event in passed if event.key not in _NO_MATERIAL),
             ],
+            said_before=self.said_before,
             is_conversation=self.is_conversation,
         )
         found = seen or FoundContext((), missing="nothing_retrieved", history=earlier)

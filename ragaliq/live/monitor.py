@@ -859,8 +859,10 @@ class Monitor:
         is_given = not isinstance(case, RunLog)
         if isinstance(case, RunLog):
             name = name or case.conversation
-            if run.session_id is not None and conversations is not None:
-                case.remembered = conversations.turns(f"{run.pipeline}\n{name}")
+            if name and conversations is not None:
+                key = f"{run.pipeline}\n{name}"
+                case.said_before = conversations.replies(key, case.replies())
+                case.remembered = conversations.turns(key) if run.session_id is not None else ()
             built = None
             if self._process is not None and self._scorer is not None and not case.is_found:
                 # Earlier turns are added to the case before it is evaluated.

@@ -558,6 +558,8 @@ class TraceRun:
     def _missing(self, log: RunLog) -> str:
         """First reason why there is no case; empty if there is one."""
         root, steps = self._root, self._steps
+        if log.is_conversation:  # its context is found once its earlier turns are known
+            log = replace(log, _events=list(log._events))
         has_searched = self._has_searched(log)  # which the log says until its context is found
         passages = log.found.passages
         asked, said = log.question.text, log.answer.text

@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from ragaliq import Passage
-from ragaliq.capture import Message, RunLog
+from ragaliq.capture import Conversations, Message, RunLog
 from run_logs import ended_run
 
 THREADS, STEPS = 8, 150
@@ -95,3 +95,12 @@ def test_a_run_of_wrong_types_is_refused_without_quoting_it():
     with pytest.raises(ValidationError) as refused:
         ended_run("q", [], "a", tags=[("secret",)]).to_case()
     assert "secret" not in str(refused.value)
+
+
+def test_of_a_conversations_models_the_latest_short_replies_are_kept():
+    conversations = Conversations()
+    assert conversations.replies("a", ["A summary of what was said."]) == []
+    assert conversations.replies("b", []) == []
+    long_and_many = ["x" * 3_000, *map(str, range(10))]
+    assert conversations.replies("a", long_and_many) == ["A summary of what was said."]
+    assert conversations.replies("a", []) == [str(number) for number in range(2, 10)]

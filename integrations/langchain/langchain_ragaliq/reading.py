@@ -100,7 +100,9 @@ class LangChainReader(Reader):
                 return Message("system", texts)
             return Message(role, texts + documents, artifact=getattr(value, "artifact", None))
         if role == "user" and not _OWN_MARKS.isdisjoint(value.additional_kwargs):
-            role = "system"
+            # A summary may be of a turn before: a model's words, and maybe its inventions.
+            is_summary = value.additional_kwargs.get("lc_source") == "summarization"
+            role = "note" if is_summary else "system"
         if role == "chat":
             role = _CHAT_ROLES.get(value.role, "assistant")
         return Message(role, texts, documents=documents)
