@@ -201,7 +201,11 @@ def langchain_agent(url):
 
     model = ChatOpenAI(model=MODEL, base_url=f"{url}/v1", api_key=KEY)
     agent = create_agent(model, [search], system_prompt=SYSTEM)
-    return lambda question: agent.invoke({"messages": [{"role": "user", "content": question}]})
+
+    def ask(question, config=None):
+        return agent.invoke({"messages": [{"role": "user", "content": question}]}, config)
+
+    return ask
 
 
 LANGCHAIN = ("langchain", "langchain-openai")
@@ -253,6 +257,24 @@ def llama_index_openllmetry(provider, url):
 
     LlamaIndexInstrumentor().instrument(tracer_provider=provider)
     return llama_index_engine(url)
+
+
+@application(
+    "LlamaIndex's agents", "OpenLLMetry", *LLAMA_INDEX, "opentelemetry-instrumentation-llamaindex"
+)
+def llama_index_agent_openllmetry(provider, url):
+    from llama_index.core.agent.workflow import FunctionAgent
+    from llama_index.llms.openai_like import OpenAILike
+    from opentelemetry.instrumentation.llamaindex import LlamaIndexInstrumentor
+
+    LlamaIndexInstrumentor().instrument(tracer_provider=provider)
+    kinds = {"is_chat_model": True, "is_function_calling_model": True}
+    model = OpenAILike(MODEL, api_base=f"{url}/v1", api_key=KEY, **kinds)
+
+    async def answer(question):
+        return await FunctionAgent(tools=[search], llm=model, system_prompt=SYSTEM).run(question)
+
+    return lambda question: asyncio.run(answer(question))
 
 
 def openai_agent(instrumentor, provider, url):
@@ -462,15 +484,7 @@ def semantic_kernel(provider, url):
     return lambda question: asyncio.run(answer(question))
 
 
-@application(
-    "Google ADK",
-    "OpenInference",
-    *("google-adk", "litellm", "mcp", "openinference-instrumentation-google-adk"),
-)
-def google_adk(provider, url):
-    from openinference.instrumentation.google_adk import GoogleADKInstrumentor
-
-    GoogleADKInstrumentor().instrument(tracer_provider=provider)
+def adk_runner(url):
     from google.adk.agents import LlmAgent
     from google.adk.models.lite_llm import LiteLlm
     from google.adk.runners import InMemoryRunner
@@ -489,13 +503,27 @@ def google_adk(provider, url):
     return lambda question: asyncio.run(answer(question))
 
 
-@application("CrewAI", "OpenInference", "crewai", "openinference-instrumentation-crewai")
-def crewai(provider, url):
+@application("Google ADK", "its own", "google-adk", "litellm", "mcp")
+def google_adk_own(provider, url):
+    return adk_runner(url)
+
+
+@application(
+    "Google ADK",
+    "OpenInference",
+    *("google-adk", "litellm", "mcp", "openinference-instrumentation-google-adk"),
+)
+def google_adk(provider, url):
+    from openinference.instrumentation.google_adk import GoogleADKInstrumentor
+
+    GoogleADKInstrumentor().instrument(tracer_provider=provider)
+    return adk_runner(url)
+
+
+def crew(url):
     from crewai import LLM, Agent, Crew, Task
     from crewai.tools import tool
-    from openinference.instrumentation.crewai import CrewAIInstrumentor
 
-    CrewAIInstrumentor().instrument(tracer_provider=provider)
     model = LLM(f"openai/{MODEL}", base_url=f"{url}/v1", api_key=KEY)
     clerk = Agent(
         role="clerk", goal="help", backstory="A shop.", llm=model, tools=[tool("search")(search)]
@@ -506,6 +534,28 @@ def crewai(provider, url):
         return Crew(agents=[clerk], tasks=[task]).kickoff({"question": question})
 
     return ask
+
+
+@application("CrewAI", "OpenInference", "crewai", "openinference-instrumentation-crewai")
+def crewai(provider, url):
+    from openinference.instrumentation.crewai import CrewAIInstrumentor
+
+    CrewAIInstrumentor().instrument(tracer_provider=provider)
+    return crew(url)
+
+
+@application(
+    "CrewAI",
+    "OpenLLMetry",
+    *("crewai", "opentelemetry-instrumentation-crewai", "opentelemetry-instrumentation-openai"),
+)
+def crewai_openllmetry(provider, url):
+    from opentelemetry.instrumentation.crewai import CrewAIInstrumentor
+    from opentelemetry.instrumentation.openai import OpenAIInstrumentor
+
+    CrewAIInstrumentor().instrument(tracer_provider=provider)
+    OpenAIInstrumentor().instrument(tracer_provider=provider)
+    return crew(url)
 
 
 # --- tracing backends' own ------------------------------------------------------------------------
@@ -538,6 +588,16 @@ def langfuse(provider, url):
 
     Langfuse(public_key="pk", secret_key="sk", base_url=url, tracer_provider=provider)
     return by_hand(openai_client(url), lambda function, kind: observe(as_type=kind)(function))
+
+
+@application("LangChain", "Langfuse", "langfuse", *LANGCHAIN)
+def langchain_langfuse(provider, url):
+    from langfuse import Langfuse
+    from langfuse.langchain import CallbackHandler
+
+    Langfuse(public_key="pk", secret_key="sk", base_url=url, tracer_provider=provider)
+    agent, config = langchain_agent(url), {"callbacks": [CallbackHandler()]}
+    return lambda question: agent(question, config)
 
 
 # --- what products write themselves ---------------------------------------------------------------
@@ -652,6 +712,29 @@ def agents_logfire(provider, url):
         return asyncio.run(Runner.run(agent, question)).final_output
 
     return ask
+
+
+@application("Pydantic AI, streamed", "Logfire", "logfire", "pydantic-ai-slim[openai]")
+def pydantic_ai_logfire(provider, url):
+    import logfire
+    from pydantic_ai import Agent
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    logfire.configure(
+        send_to_logfire=False,
+        console=False,
+        additional_span_processors=[provider._active_span_processor],
+    )
+    logfire.instrument_pydantic_ai()
+    model = OpenAIChatModel(MODEL, provider=OpenAIProvider(base_url=f"{url}/v1", api_key=KEY))
+    agent = Agent(model, instructions=SYSTEM, tools=[search])
+
+    async def answer(question):
+        async with agent.run_stream(question) as stream:
+            return await stream.get_output()
+
+    return lambda question: asyncio.run(answer(question))
 
 
 @application("LangChain", "LangSmith", "langsmith", "langchain", "langchain-openai")

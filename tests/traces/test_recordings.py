@@ -7,9 +7,12 @@ is invented; crew, smolagents and the like through a tool, the others through a 
 from pathlib import Path
 
 import pytest
+from replaying import replay
 
+from ragaliq import Monitor, RagaliqSpanProcessor
 from ragaliq.datasets import read_cases
 from ragaliq.errors import DatasetError
+from ragaliq.testing import ScriptedJudge
 
 RECORDINGS = Path(__file__).parent / "recordings"
 QUESTION = "How long do refunds take?"
@@ -20,6 +23,11 @@ THREE = (
     "Bicycles can be returned within 30 days.",
 )
 JOINED = ("\n".join(THREE),)
+
+
+def texts_of(case):
+    return case.query, case.context_texts, case.prompt_context, case.response
+
 
 CONTEXTS = {
     "adk-oi": JOINED,
@@ -61,6 +69,19 @@ def test_question_context_and_answer(name):
     cases = list(read_cases(RECORDINGS / f"{name}.otlp.json.gz"))
     found = [(case.query, tuple(case.context_texts), case.response) for case in cases]
     assert found == [(QUESTION, CONTEXTS[name], ANSWER)] * 2
+
+
+@pytest.mark.parametrize("is_late", [False, True], ids=["at once", "late"])
+@pytest.mark.parametrize("name", CONTEXTS)
+def test_what_is_scored_live_is_what_the_file_has(name, is_late):
+    live, path = [], RECORDINGS / f"{name}.otlp.json.gz"
+    monitor = Monitor(judge=ScriptedJudge(), on_result=lambda result: live.append(result.case))
+    processor = RagaliqSpanProcessor(monitor)
+    replay(path, processor, is_late=is_late)
+    processor.force_flush()
+    monitor.close()
+    assert processor.errors == 0
+    assert list(map(texts_of, live)) == list(map(texts_of, read_cases(path)))
 
 
 @pytest.mark.parametrize("name", HIDDEN)
