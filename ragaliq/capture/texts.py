@@ -104,6 +104,7 @@ _OPENS_FILE = re.compile(
 _ASKING_TAGS = frozenset({*QUESTION_KEYS, *_ASKING_KEYS, "user", "user_question", "user_request"})
 _MOST_OPENINGS = 100  # in one text: a request waits
 _LEAST_OF_FILE = 8  # spaces
+_LEAST_OF_FIELD = 4  # spaces of a field that is a sentence
 _MOST_TEXTS_IN = 32  # of a list, or of a record
 _DEPTH = 5
 _MOST_VALUES = 100
@@ -604,7 +605,7 @@ class Reader:
             return [((), str(value))]
         inside = (*around, id(value))
         if isinstance(value, list | tuple | set | frozenset):
-            return [each for held in value for each in self._statements(held, inside)]
+            return [each for held in value for each in self._record(self._statements(held, inside))]
         fields = self.fields(value)
         if fields is None:
             # Dates, enumerations, decimals; an object's address says nothing.
@@ -616,6 +617,18 @@ class Reader:
             if key not in _NO_STATEMENTS
             for path, text in self._statements(held, inside)
         ]
+
+    @staticmethod
+    def _record(
+        stated: list[tuple[tuple[str, ...], str]],
+    ) -> list[tuple[tuple[str, ...], str]]:
+        """One statement of the short fields of a record in a list, which belong together."""
+        if len(stated) < 2 or any(
+            len(path) != 1 or text.count(" ") >= _LEAST_OF_FIELD for path, text in stated
+        ):
+            return stated
+        (first, text), *others = stated
+        return [(first, ", ".join([text, *(_labelled(path, each) for path, each in others)]))]
 
     # Conversations
 

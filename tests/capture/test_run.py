@@ -7,7 +7,8 @@ import pytest
 from pydantic import ValidationError
 
 from ragaliq import Passage
-from ragaliq.capture import Conversations, Message, RunLog
+from ragaliq.capture import Conversations, Message, Reader, RunLog
+from ragaliq.judges.language.answers import find_claims
 from run_logs import ended_run
 
 THREADS, STEPS = 8, 150
@@ -104,3 +105,27 @@ def test_of_a_conversations_models_the_latest_short_replies_are_kept():
     long_and_many = ["x" * 3_000, *map(str, range(10))]
     assert conversations.replies("a", long_and_many) == ["A summary of what was said."]
     assert conversations.replies("a", []) == [str(number) for number in range(2, 10)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "claims"),
+    [
+        ({"tonnes": 12, "toll": "two francs"}, ["tonnes: 12", "toll: two francs"]),
+        (
+            {"answer": "It is old. It is of oak", "year": 1702, "is_open": True, "note": None},
+            ["It is old.", "It is of oak", "year: 1702"],
+        ),
+        (
+            {"points": ["of oak", "built in 1702"], "site": {"city": "Visp", "zip": 3930}},
+            ["points: of oak", "points: built in 1702", "site city: Visp", "site zip: 3930"],
+        ),
+        # The fields of a record in a list belong together: another's price is wrong.
+        (
+            {"fees": [{"name": "van", "euros": 480}, {"name": "lift", "euros": 60}]},
+            ["fees name: van, euros: 480", "fees name: lift, euros: 60"],
+        ),
+    ],
+)
+def test_each_field_of_a_structured_answer_is_a_claim_of_its_own(answer, claims):
+    text = Reader().answer_text(answer).text
+    assert [text[start:end] for start, end in find_claims(text)] == claims
