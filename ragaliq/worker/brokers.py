@@ -21,6 +21,7 @@ from traceback import clear_frames
 from typing import Any, ClassVar
 from uuid import uuid4
 
+from ragaliq.core.proxies import untrusted_certificate
 from ragaliq.errors import BrokerUnavailableError, ConfigurationError
 from ragaliq.scoring.settings import ENV_BROKER_URL
 
@@ -98,9 +99,11 @@ class Broker(ABC):
             async with asyncio.timeout(4 * self.timeout):
                 await self.connect()
         except Exception as error:  # noqa: BLE001 - client libraries have errors of every class
-            await self.native.stop()
+            with suppress(Exception):  # NATS's client raises while it reconnects
+                await self.native.stop()
+            refused = unavailable(error)
             free_frames(error)
-            raise unavailable(error) from None
+            raise refused from None
 
     @abstractmethod
     async def connect(self) -> None:
@@ -457,6 +460,8 @@ def free_frames(error: BaseException | None) -> None:
 
 def unavailable(error: Exception) -> BrokerUnavailableError:
     """Error that replaces a client's, whose message may contain the broker's address."""
+    if reason := untrusted_certificate(error):
+        return BrokerUnavailableError(f"the broker {reason}")
     return BrokerUnavailableError(
         f"the broker cannot be reached ({type(error).__name__}): is it running, and is "
         "--broker or RAGALIQ_BROKER_URL its address?"

@@ -4,12 +4,12 @@ import ssl
 import subprocess
 
 
-def self_signed(folder):
-    """The server's side of a connection; the certificate is made in `folder`."""
+def self_signed(folder, name="IP:127.0.0.1"):
+    """The server's side of a connection; the certificate for `name` is made in `folder`."""
     certificate, key = folder / "certificate.pem", folder / "key.pem"
     command = (
         "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost "
-        f"-addext subjectAltName=IP:127.0.0.1 -keyout {key} -out {certificate}"
+        f"-addext subjectAltName={name} -keyout {key} -out {certificate}"
     )
     subprocess.run(command.split(), check=True, capture_output=True)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
