@@ -349,8 +349,14 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
             self._agreement = None
 
     def measured_at_once(self, run: RunInfo) -> Sequence[Evaluator]:
-        """Evaluators for the process that builds a run's case; none if the case is redacted."""
-        return () if self._redact is not None else self.chosen(run.metric_probabilities)
+        """Evaluators for the process that builds a run's case.
+
+        None if the case is redacted first, or if a limit may refuse it.
+        """
+        is_limited = self.protection is not None and self.protection.may_refuse
+        if is_limited or self._redact is not None:
+            return ()
+        return self.chosen(run.metric_probabilities)
 
     def chosen(self, metrics: Collection[str]) -> Sequence[Evaluator]:
         """Select the metrics with these names; all of them if there are none."""

@@ -97,6 +97,12 @@ class Protection:
         """State of the breaker; `closed` without one."""
         return self._circuit.state if self._circuit else "closed"
 
+    @property
+    def may_refuse(self) -> bool:
+        """True if a case may have to wait, or not be evaluated at all."""
+        is_limited = self._ledger is not None or self._rates is not None
+        return is_limited or self.breaker != "closed"
+
     def budget(self) -> dict[str, BudgetLine]:
         """State of each limit of the budget."""
         return self._ledger.lines() if self._ledger else {}

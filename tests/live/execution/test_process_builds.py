@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from ragaliq import Monitor, Passage
+from ragaliq import Budget, Monitor, Passage, RateLimits
 from ragaliq.capture import Found, Message, RunLog
 from ragaliq.scoring import execution
 
@@ -88,6 +88,29 @@ def test_a_case_that_is_redacted_is_judged_only_after_that(monitor_of):
     assert monitor.flush(60.0)
     claims = [claim.claim for claim in reported[0].results["faithfulness"].claims]
     assert claims == ["Refunds take five days.", "Refunds travel by zeppelin."]
+
+
+@pytest.mark.parametrize(
+    "limit", [None, Budget(usd_per_hour=1.0), RateLimits(requests_per_minute=99)]
+)
+def test_what_a_limit_may_refuse_is_not_evaluated_before_it_is_asked(
+    monitor_of, monkeypatch, limit
+):
+    built, build = [], execution.InProcess.build
+
+    async def noting(self, log, evaluators, **options):
+        built.append(len(evaluators))
+        return await build(self, log, evaluators, **options)
+
+    monkeypatch.setattr(execution.InProcess, "build", noting)
+    name = "budget" if isinstance(limit, Budget) else "judge_limits"
+    monitor = monitor_of(
+        judge="local", executor="process", metrics=["faithfulness"], **{name: limit}
+    )
+    monitor.submit(asked_run("first"))
+    assert monitor.flush(60.0)
+    assert monitor.stats().outcomes == {"evaluated": 1}
+    assert built == [1 if limit is None else 0]
 
 
 def test_a_process_that_dies_while_it_builds_costs_no_run(building, child_of, has_ended):
