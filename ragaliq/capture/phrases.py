@@ -155,8 +155,9 @@ class MarkedText:
         free = [at for at in range(place.start, place.stop) if self.owners[at] == Owner.NOBODY]
         for at in free:
             self.owners[at] = owner
-        split = self.words.split() if free else []
-        return " ".join(split[at] for at in free)
+        # Not all words are split each time: a text may have very many places.
+        starts = self._starts
+        return " ".join(self.words[starts[at] : starts[at + 1] - 1] for at in free)
 
     def between(self, start: int, end: int) -> slice:
         """The place of the words between two letters of `text`."""

@@ -8,6 +8,8 @@ import pytest
 
 from ragaliq import Passage
 from ragaliq.capture import Found, Message, RunLog
+from ragaliq.capture.phrases import MarkedText
+from ragaliq.capture.transcripts import mark_transcript
 
 QUESTION = "How long do refunds take?"
 ANSWER = "It takes five days until the money is there."
@@ -455,3 +457,10 @@ def test_a_page_of_blank_lines_around_documents_is_read_in_time(blank):
     begun = time.process_time()
     assert len(around((blank * 20_000).join([REFUNDS.text, CARDS.text, ""]), REFUNDS, CARDS)) == 2
     assert time.process_time() - begun < 5.0
+
+
+def test_a_conversation_of_very_many_lines_is_read_in_moments():
+    text = MarkedText("AI: yes\n" * 20_000)
+    began = time.process_time()
+    assert len(mark_transcript(text, is_sure=False)) == 20_000
+    assert time.process_time() - began < 5  # it took eleven
