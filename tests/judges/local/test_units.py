@@ -38,12 +38,22 @@ def test_a_number_counts_with_its_unit_only(context, claim, expected):
     assert verdict(claim, context) == expected
 
 
-def test_a_number_below_zero_is_another_one():
-    assert verdict("The room is kept at \u22125 °C.", "The room is kept at 5 °C.") != S
+@pytest.mark.parametrize("minus", ["\u2212", "\u2011", "\u207b", "\ufe63", "\uff0d"])
+def test_a_number_below_zero_is_another_one(minus):
+    assert verdict(f"The room is kept at {minus}5 °C.", "The room is kept at 5 °C.") != S
+
+
+def test_a_wide_per_cent_sign_is_one():
+    assert verdict("Sales grew by 5\uff05.", "Sales grew by 5%.") == S
+    assert verdict("Sales grew by 5\uff05.", "Sales grew by 5 metres.") != S
 
 
 @pytest.mark.parametrize(
-    "negation", ["n\u200bot", "n\u00adot", "n\u043et", "no\u2060t", "\u200enot"]
+    "negation",
+    [
+        *("n\u200bot", "n\u00adot", "n\u043et", "no\u2060t", "\u200enot", "n\u034fot", "n\ufe0fot"),
+        *("n\u061cot", "n\u3164ot", "n\u115fot", "n\U000e0101ot", "\u0578ot", "n\u2c9ft"),
+    ],
 )
 def test_hidden_and_look_alike_characters_hide_no_negation(negation):
     claim = f"Refunds are {negation} possible within ten days."
