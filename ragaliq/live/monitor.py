@@ -60,7 +60,7 @@ from ragaliq.live.sampling import Sampling, SamplingResult
 from ragaliq.live.stats import MonitorStats, RunCounters
 from ragaliq.live.tracing import F, traced
 from ragaliq.records.sinks import SinkSet, SinkSpec, SinkWorker, resolve_sink
-from ragaliq.scoring.execution import Executor, InProcess, takes_process
+from ragaliq.scoring.execution import Executor, ProcessExecutor, takes_process
 from ragaliq.scoring.limits.breaker import Circuit, CircuitBreaker
 from ragaliq.scoring.limits.budget import Budget, BudgetLedger
 from ragaliq.scoring.limits.protection import Limits, Protection, storage_failed
@@ -226,7 +226,7 @@ class Monitor:
     queue: JudgeQueue
     _scorer: Scorer | None = None
     _elsewhere: Publisher | None = None
-    _process: InProcess | None = None
+    _process: ProcessExecutor | None = None
     _reporter: Reporter | None = None
     _keeps_turns: bool
 
@@ -356,10 +356,10 @@ class Monitor:
         self.metrics = resolve_evaluators(metrics, judge=decider, policy=policy)
         if takes_process(executor, judge=decider, metrics=self.metrics, niceness=niceness):
             self._process = share(
-                ("process", InProcess.description(decider, niceness)),
-                lambda: InProcess(decider, niceness=niceness),
+                ("process", ProcessExecutor.key_of(decider, niceness)),
+                lambda: ProcessExecutor(decider, niceness=niceness),
                 close=lambda value, timeout: RUNTIME.run(value.aclose, timeout),
-                disown=InProcess.disown,
+                disown=ProcessExecutor.disown,
                 linger=LINGER,
             )
         failed = storage_failed(self.emitter.metrics)

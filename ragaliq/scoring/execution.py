@@ -53,7 +53,7 @@ logger = logging.getLogger(__name__)
 
 Executor = Literal["thread", "process"]
 Message = dict[str, Any]
-"""What crosses between the two processes: plain data."""
+"""Message between the two processes: plain data."""
 
 LOWEST_PRIORITY = 19
 _MOST_BUILT = 256
@@ -83,7 +83,7 @@ def child_processes(
     judge: LLMJudge,
     metrics: Sequence[Evaluator],
     niceness: int,
-) -> list[InProcess]:
+) -> list[ProcessExecutor]:
     """Child processes that evaluate; none if the calling thread does.
 
     Args:
@@ -98,7 +98,7 @@ def child_processes(
     """
     if not takes_process(asked, judge=judge, metrics=metrics, niceness=niceness):
         return []
-    return [InProcess(judge, niceness=niceness) for _ in range(number)]
+    return [ProcessExecutor(judge, niceness=niceness) for _ in range(number)]
 
 
 def takes_process(
@@ -139,7 +139,7 @@ def _no_interpreter() -> str | None:
     return None
 
 
-class InProcess:
+class ProcessExecutor:
     """Evaluates cases in a child process, several at once; used on one event loop.
 
     The process starts with the first case. If it cannot be started, the calling thread must
@@ -162,15 +162,15 @@ class InProcess:
         self._starts = 0
         self._failures = 0  # deaths and failed starts since the last answer
         self._log_once = LogOnce(logger)
-        # By id, each case that was built and evaluated there: its evaluators, deadline and reply.
+        # Cases that `build` evaluated as well, by `id(case)`: case, evaluators, deadline, reply.
         self._evaluated: OrderedDict[
             int, tuple[RAGTestCase, Sequence[Evaluator], float | None, Message]
         ] = OrderedDict()
         self.gave_up = False
 
     @staticmethod
-    def description(judge: LLMJudge, niceness: int) -> str:
-        """Key of the process: judges with equal keys may share one."""
+    def key_of(judge: LLMJudge, niceness: int) -> str:
+        """Make the key of a process: judges with equal keys may share one."""
         return json.dumps([write_judge(judge), niceness])
 
     @property
@@ -434,9 +434,10 @@ class Child:
         return self._process.returncode
 
     def asking(self, evaluators: Sequence[Evaluator]) -> Message:
-        """Part of a message that names the metrics: each is described once, then a number.
+        """Make the part of a message that names the metrics.
 
-        Monitors with different metrics share a process, and may be made for each request.
+        A metric is described in its first message and has a number from then on: monitors with
+        different metrics share a process, and may be made for each request.
         """
         described, numbers = {}, []
         for evaluator in evaluators:
@@ -470,7 +471,7 @@ class Child:
 
     def _send(self, number: int, message: Message) -> None:
         sending = self._channel.send(message)
-        if sending is not self._sending:  # which may take in later messages
+        if sending is not self._sending:  # one task may send several messages
             self._sending, self._unsent = sending, []
             sending.add_done_callback(partial(self._sent, self._unsent))
         self._unsent.append(number)
@@ -485,8 +486,8 @@ class Child:
     def _watch(self) -> None:
         """Kill the process if it is overdue, else check again when it would be.
 
-        A process that answers other cases is alive, however long a case's queue is. One timer
-        serves all cases: one for each would cost more than the rest of asking.
+        A process that answers other cases is alive, however long a case has waited. One timer
+        serves all cases: a timer for each would cost more than the rest of `ask`.
         """
         if self._timer is not None:
             self._timer.cancel()
@@ -667,15 +668,15 @@ class Channel:
 
 
 def _write(message: Message) -> bytes:
-    # A tenth of the time of JSON, during which no thread of the application runs; a text that
-    # several events hold is written once. Both ends are the same interpreter.
+    # marshal blocks the application's threads for a tenth of JSON's time, and writes a text that
+    # several events share once. It is safe here: both ends are the same interpreter.
     try:
         return marshal.dumps(message)
     except ValueError:  # a subclass of str or float, such as LangChain's texts and NumPy's scores
         return marshal.dumps(json.loads(json.dumps(message)))
 
 
-# --- What the child is given --------------------------------------------------------------------
+# --- judges, metrics and cases as plain data ----------------------------------------------------
 
 
 def obstacle(judge: LLMJudge, evaluators: Sequence[Evaluator]) -> str | None:
@@ -683,12 +684,12 @@ def obstacle(judge: LLMJudge, evaluators: Sequence[Evaluator]) -> str | None:
     from ragaliq.judges.calibration import CalibratedJudge
     from ragaliq.judges.local import LocalJudge
 
-    screen = judge.judge if type(judge) is CalibratedJudge else judge
-    if type(screen) is LocalJudge:
-        if screen.embed:
+    inner = judge.judge if type(judge) is CalibratedJudge else judge
+    if type(inner) is LocalJudge:
+        if inner.embed:
             return "the embedded judge was given an embedding function"
-    elif not isinstance(screen.plan, dict):
-        return f"the judge is a {type(screen).__name__} that cannot be written as plain data"
+    elif not isinstance(inner.plan, dict):
+        return f"the judge is a {type(inner).__name__} that cannot be written as plain data"
     for evaluator in evaluators:
         kind = type(evaluator)
         registered = kind.name in list_evaluators() and get_evaluator(kind.name) is kind
@@ -709,12 +710,12 @@ def write_judge(judge: LLMJudge) -> Message:
     """Serialise the judge; `obstacle` must have returned None."""
     from ragaliq.judges.calibration import CalibratedJudge
 
-    screen = judge.judge if isinstance(judge, CalibratedJudge) else judge
-    small = screen.plan
-    screen.unload()  # one process has the model in its memory, not two
+    inner = judge.judge if isinstance(judge, CalibratedJudge) else judge
+    plan = inner.plan
+    inner.unload()  # one process has the model in its memory, not two
     calibration = judge.curve if isinstance(judge, CalibratedJudge) else None
     return {
-        "judge": small or "local",
+        "judge": plan or "local",
         "calibration": calibration and calibration.model_dump(mode="json"),
     }
 

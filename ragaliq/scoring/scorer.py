@@ -47,7 +47,7 @@ from ragaliq.judges.base import LLMJudge, identity_of
 from ragaliq.judges.resolve import JudgeSpec, resolve_judge
 from ragaliq.records.record import evaluation_id, run_id_of
 from ragaliq.records.sinks import ErrorHook, SinkLimits, SinkSet, SinkSpec
-from ragaliq.scoring.execution import Executor, InProcess, child_processes
+from ragaliq.scoring.execution import Executor, ProcessExecutor, child_processes
 from ragaliq.scoring.limits.breaker import NOT_ASKED
 from ragaliq.scoring.limits.protection import Limits, Protection
 from ragaliq.telemetry import names
@@ -101,7 +101,7 @@ class CostCap:
 
     @property
     def reached(self) -> str:
-        """Message that the cap is reached."""
+        """Message for the error once `is_reached`."""
         return f"${self.spent.cost_usd or 0.0:.4f} is spent, of {self.option} {self.max_cost:g}"
 
 
@@ -165,7 +165,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         deadline: float | None = None,
         limits: Limits | Protection | None = None,
         executor: str | None = "thread",
-        processes: int | InProcess = 1,
+        processes: int | ProcessExecutor = 1,
         niceness: int = 0,
         telemetry: TelemetryOptions | Emitter | None = None,
         redact_for_judge: Redactor | None = None,
@@ -209,16 +209,17 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         # A cascade's method; a user's judge may use the name for something else.
         self._agreement: Callable[[], Sequence[Any]] | None = getattr(self.judge, "agreement", None)
         self._agreed: Sequence[Any] = ()
-        # A fingerprint of its own may read files; a mock's class has no such method.
+        # A judge's own `fingerprint` may read files, so the first call is made in another thread. A
+        # mock's class has no such method.
         own = getattr(type(self.judge), "fingerprint", LLMJudge.fingerprint)
-        self._is_read = own is LLMJudge.fingerprint
+        self._is_fingerprinted = own is LLMJudge.fingerprint
         self.protection = None
         if isinstance(limits, Protection):
             self.protection = limits
         elif limits is not None:
             self.protection = Protection.of(limits, self.emitter.metrics)
-        self._owns_processes = not isinstance(processes, InProcess)
-        if isinstance(processes, InProcess):
+        self._owns_processes = not isinstance(processes, ProcessExecutor)
+        if isinstance(processes, ProcessExecutor):
             self._processes = [processes]
         else:
             self._processes = child_processes(
@@ -228,7 +229,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
                 metrics=self.metrics,
                 niceness=niceness,
             )
-        self._turn = itertools.cycle(self._processes)
+        self._round_robin = itertools.cycle(self._processes)
 
     # --- one case -----------------------------------------------------------------------------
 
@@ -309,15 +310,15 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
                         return Evaluation(case=case, results=failed, run=run, lag=lag)
                 results: dict[str, EvaluationResult] | None = None
                 if self._processes:
-                    process = next(self._turn)
+                    process = next(self._round_robin)
                     results = await process.evaluate(case, evaluators, deadline=self.deadline)
                 if results is None:
-                    if not self._is_read:
-                        # Refused at the end of the interpreter, when a blocked loop does not
-                        # matter.
+                    if not self._is_fingerprinted:
+                        # An interpreter that shuts down starts no thread; blocking the loop does
+                        # not matter then.
                         with suppress(RuntimeError):
                             await asyncio.to_thread(self.judge.fingerprint)
-                        self._is_read = True
+                        self._is_fingerprinted = True
                     results = await evaluate_case(
                         case, evaluators, self.judge, deadline=self.deadline
                     )
@@ -349,9 +350,9 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
             self._agreement = None
 
     def measured_at_once(self, run: RunInfo) -> Sequence[Evaluator]:
-        """Evaluators for the process that builds a run's case.
+        """Metrics that a child process evaluates right after it built a run's case.
 
-        None if the case is redacted first, or if a limit may refuse it.
+        Empty if the case is redacted first, or if a limit may refuse it.
         """
         is_limited = self.protection is not None and self.protection.may_refuse
         if is_limited or self._redact is not None:
@@ -457,7 +458,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         if cap is not None and is_cut:
             raise BudgetExceeded(cap.reached)
 
-    # --- the engine's state and its end -------------------------------------------------------
+    # --- state and end ------------------------------------------------------------------------
 
     @property
     def executor(self) -> Executor:
@@ -490,7 +491,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
 
 
 def sink_failed(metrics: MetricsRecorder) -> ErrorHook:
-    """Make a function that counts failed attempts of sinks."""
+    """Make the `on_error` hook of sinks: it counts failed attempts."""
 
     def count(sink: str, error_type: str) -> None:
         failure = {names.SINK_NAME: sink, names.ERROR_TYPE: error_type}

@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 _HOUR, _DAY = 3600.0, 86_400.0
 _MICRO = 1_000_000
 _FORGET = 20
-"""The expected cost of a run sinks by this part of what a cheaper one costs less."""
+"""A cheaper run lowers the expected cost by a twentieth of the difference."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,11 +87,11 @@ class BudgetLine:
 
 
 class Reservation(NamedTuple):
-    """Reservation for one run, by limit, in whole units.
+    """Expected cost of one run, reserved in every limit until its real cost is known.
 
     Attributes:
-        amounts: Amounts by limit.
-        at: Local time at which the shared storage counted it; None if it did not.
+        amounts: Tokens, or millionths of a US dollar, by limit.
+        at: Time, by the local clock, when the shared storage counted it; None if it did not.
     """
 
     amounts: dict[str, int]
@@ -196,6 +196,7 @@ class BudgetLedger:
                 window.reserved -= reserved.amounts[name]
                 known = usage.cost_usd if name.startswith("usd") else _known_tokens(usage)
                 if known is not None:
+                    # For this process's window, and for the one of all processes.
                     here = everywhere = _whole(name, known)
                     if usage.requests or known:
                         window.learn(here)

@@ -55,6 +55,8 @@ class Limits:
 
 
 class _Sized(Protocol):
+    """A case or a log: its size gives the tokens to expect."""
+
     @property
     def size(self) -> int: ...
 
@@ -81,7 +83,7 @@ class Protection:
 
     @classmethod
     def of(cls, limits: Limits, metrics: MetricsRecorder) -> Self:
-        """Limits of one scorer, not shared in this process."""
+        """Build the limits of one scorer, with state that no other scorer shares."""
         failed = storage_failed(metrics)
         return cls(
             metrics,
@@ -172,7 +174,7 @@ class Protection:
 
 
 def storage_failed(metrics: MetricsRecorder) -> Callable[[str], None]:
-    """Make a function that counts failures of the shared storage by the class of the error."""
+    """Make the `on_error` hook of limits: it counts failures of the storage by their class."""
     return lambda kind: metrics.record(names.METRIC_LIMITS_ERRORS, 1, {names.ERROR_TYPE: kind})
 
 

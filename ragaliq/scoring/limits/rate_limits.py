@@ -74,7 +74,7 @@ class RateLimiter:
         self._windows = {
             name: Window(limits.here(limit), minute) for name, limit in self._limits.items()
         }
-        self._step = minute / SLOTS  # as long as a window keeps still
+        self._step = minute / SLOTS  # no room is freed before the window moves by one slot
         self._shared = None
         if limits.is_shared:
             self._shared = SharedWindows(

@@ -102,14 +102,25 @@ return { fits, totals }
 
 
 class Taken(NamedTuple):
-    """Reply of the storage: True if the amounts fitted and were taken, and the local time."""
+    """Reply of the storage to `SharedWindows.take`.
+
+    Attributes:
+        fits: Whether the amounts fitted, and were taken from every window.
+        at: Time of the reply, by the local clock.
+    """
 
     fits: bool
     at: float
 
 
-class _Heard(NamedTuple):
-    """Usage of each window by all and by this process, with the local time."""
+class _LastReply(NamedTuple):
+    """Usage of the windows as of the storage's last reply.
+
+    Attributes:
+        at: Time of the reply, by the local clock.
+        totals: Usage of each window by all processes.
+        own: The part of it that this process had reported.
+    """
 
     at: float
     totals: list[int]
@@ -130,8 +141,9 @@ class SharedLimits:
     name: str = "default"
 
     _setting: ClassVar[str]
-    """What a monitor calls them."""
+    """Name of a monitor's argument for these limits, for messages."""
     _example: ClassVar[str]
+    """Limits to give, for the message if there are none."""
 
     def __post_init__(self) -> None:
         owner, limits = type(self).__name__, self.limits()
@@ -200,12 +212,23 @@ def _client(address: str) -> Any:
 
 
 class SharedWindows:
-    """This process's part in windows that many processes share; used on one event loop.
+    """Client of windows in Redis that many processes share; used on one event loop.
 
     Usage is counted here and delivered with the next request, or in the background once the storage
-    is reachable, which is tried every `pause` seconds. `windows` maps names to the limit of all
-    processes and a local window of the same length for `local_share` of it. `key` separates them
-    from others in the same storage; `lock` is held while local windows change.
+    is reachable.
+
+    Args:
+        address: The storage.
+        key: Separates these windows from others in the same storage.
+        windows: By name, the limit of all processes, and the local window that applies while the
+            storage is unavailable.
+        local_share: Part of each limit that the local window allows.
+        on_error: Called with the class of each failure of the storage.
+        pause: Seconds between attempts to reach a storage that is unavailable.
+        lock: Held while local windows change.
+
+    Attributes:
+        is_unavailable: Whether the storage cannot be reached.
     """
 
     def __init__(
@@ -232,8 +255,8 @@ class SharedWindows:
             "limits": [limit for limit, _ in windows.values()],
             "lengths": [round(window.length * 1000) for window in self._local],
         }
-        self._changes = self._delivered = 0  # how many there were, and how many the storage knows
-        self._heard: _Heard | None = None
+        self._changes = self._delivered = 0  # number of changes made here, and delivered
+        self._last_reply: _LastReply | None = None
         self._connection: Any = None
         self._line = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
@@ -271,10 +294,10 @@ class SharedWindows:
 
     def used(self, window: int) -> int | None:
         """Usage of one window by all processes, as last known; None if unknown. Thread-safe."""
-        heard = self._heard
-        if self.is_unavailable or heard is None:
+        last = self._last_reply
+        if self.is_unavailable or last is None:
             return None
-        return max(0, heard.totals[window] - heard.own[window]) + self._used_here[window].spent
+        return max(0, last.totals[window] - last.own[window]) + self._used_here[window].spent
 
     def _deliver_soon(self) -> None:
         if self._task is None or self._task.done():
@@ -341,13 +364,13 @@ class SharedWindows:
             if fits:
                 for window, amount in zip(own, amounts, strict=False):
                     window.spend(amount, now)
-            self._heard = _Heard(now, totals, sent)
+            self._last_reply = _LastReply(now, totals, sent)
             return Taken(bool(fits), now)
 
     async def _close(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
-            with suppress(Exception):  # what is being closed need not work
+            with suppress(Exception):  # the connection may be broken already
                 async with asyncio.timeout(_ANSWERS_WITHIN):
                     await connection.aclose()
 
@@ -355,9 +378,9 @@ class SharedWindows:
         self._on_error(error)
         if self.is_unavailable:
             return
-        if self._heard is not None:  # else the local windows have all that is known
+        if self._last_reply is not None:  # else the local windows hold all that is known
             with self._lock:
-                self._begin_alone(self._heard)
+                self._begin_alone(self._last_reply)
         self.is_unavailable = True
         logger.warning(
             "the storage of the limits %s is unavailable (%s): this process keeps to its local "
@@ -367,19 +390,19 @@ class SharedWindows:
             self._share,
         )
 
-    def _begin_alone(self, heard: _Heard) -> None:
+    def _begin_alone(self, last: _LastReply) -> None:
         """Set each local window to this process's share of what is left.
 
         The usage of all processes counts as of now, so that it expires late rather than early.
         """
         now = time.monotonic()
         for number, window in enumerate(self._local):
-            limit, total = self._always_sent["limits"][number], heard.totals[number]
-            # Assume that the others have used their shares since this process last heard of them.
-            others = (1 - self._share) * limit * (now - heard.at) / window.length
+            limit, total = self._always_sent["limits"][number], last.totals[number]
+            # Assume that the other processes have used their shares since the last reply.
+            others = (1 - self._share) * limit * (now - last.at) / window.length
             others = min(others, max(0, limit - total))
             # Reservations here count as reserved, not as spent.
-            own = max(0, self._used_here[number].spent - heard.own[number]) - window.reserved
+            own = max(0, self._used_here[number].spent - last.own[number]) - window.reserved
             total = max(0, total + min(0, own))
             window.clear()
             window.spend(math.ceil(total * self._share) + round(others * self._share), now)
@@ -387,6 +410,6 @@ class SharedWindows:
 
 
 _CONNECTED: set[SharedWindows] = set()
-"""Kept until they are closed. A forked child makes windows of its own; if these were collected
-there, their connection would be struck from what the parent's event loop waits for, a list that
-parent and child share."""
+"""Keeps windows with a connection alive until they are closed. If a forked child collected its copy
+as garbage, the connection would leave the epoll set that parent and child share, and the parent's
+event loop would no longer be woken by it."""

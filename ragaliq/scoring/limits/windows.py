@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 SLOTS = 60
-"""A window moves on in steps of this part of its length."""
+"""Slots of a window: old amounts leave it one slot at a time."""
 
 
 class Window:
@@ -57,7 +57,7 @@ class Window:
         self.spent += amount
 
     def wait(self, amount: int, now: float) -> float:
-        """Seconds until so much more may be spent; 0 for now."""
+        """Seconds until this amount may be spent; 0 if it may be now."""
         self.forget(now)
         missing = self.spent + amount - self.limit
         if missing <= 0 or not amount:
@@ -66,4 +66,4 @@ class Window:
             missing -= self._slots[ends]
             if missing <= 0:
                 return max(0.001, ends + self.length - now)
-        return self.length  # larger than the limit by itself
+        return self.length  # the amount alone exceeds the limit

@@ -96,13 +96,13 @@ def test_a_case_that_is_redacted_is_judged_only_after_that(monitor_of):
 def test_what_a_limit_may_refuse_is_not_evaluated_before_it_is_asked(
     monitor_of, monkeypatch, limit
 ):
-    built, build = [], execution.InProcess.build
+    built, build = [], execution.ProcessExecutor.build
 
     async def noting(self, log, evaluators, **options):
         built.append(len(evaluators))
         return await build(self, log, evaluators, **options)
 
-    monkeypatch.setattr(execution.InProcess, "build", noting)
+    monkeypatch.setattr(execution.ProcessExecutor, "build", noting)
     name = "budget" if isinstance(limit, Budget) else "judge_limits"
     monitor = monitor_of(
         judge="local", executor="process", metrics=["faithfulness"], **{name: limit}
