@@ -41,6 +41,8 @@ def _certificates() -> SSLContext:
 
 
 class _Client(httpx2.AsyncClient):
+    """HTTP client whose closing method has the name that `LoopClients` calls."""
+
     async def close(self) -> None:
         await self.aclose()
 
@@ -74,7 +76,7 @@ class ProductSink(ABC):
         return f"{type(self).__name__}({self.endpoint!r})"
 
     async def write(self, records: Sequence[EvaluationRecord]) -> None:
-        """Send the scores; a record that is refused does not stop the others."""
+        """Send the records' scores; a refused record does not stop the others."""
         if self.many:
             try:
                 await self._send(records)
@@ -178,7 +180,7 @@ class ProductSink(ABC):
         with proxy_errors():
             return _Client(
                 base_url=self.endpoint,
-                # As it is sent: a small compressed reply can be a large one.
+                # Uncompressed: a small compressed reply can be a huge one.
                 headers={**(self._headers or {}), "accept-encoding": "identity"},
                 auth=self._auth,
                 timeout=_TIMEOUT,
@@ -186,8 +188,9 @@ class ProductSink(ABC):
             )
 
 
-# Kinds of error by which a whole batch is refused for one of its records.
+# Errors that may be the fault of a few records of a batch: these are sent again one by one.
 _OF_SOME_RECORDS = ("http_400", "http_413", "http_422", "rejected")
+# Errors of a single record, after which the next one is sent; any other is the receiver's.
 _OF_ONE_RECORD = (*_OF_SOME_RECORDS, "http_404", "http_409")
 
 

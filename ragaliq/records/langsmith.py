@@ -87,5 +87,5 @@ class LangSmithSink(ProductSink):
             try:
                 await self.ask("POST", "/feedback", json=feedback)
             except SinkError as error:
-                if error.kind != "http_409":  # it is there already
+                if error.kind != "http_409":  # an earlier attempt stored it
                     raise

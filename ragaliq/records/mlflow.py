@@ -75,7 +75,7 @@ class MLflowSink(ProductSink):
         trace = f"{_TRACES}/tr-{record.run.target.trace_id}"
         known = _entries(await self.ask("GET", trace))
         for metric in record.results:
-            # Add it neither twice nor, for a failure, next to the score of an earlier delivery.
+            # Add no feedback twice, and no failure next to the score of an earlier delivery.
             if known.isdisjoint((record.metric_id(metric), entry_id(record, metric))):
                 body = {"assessment": _assessment(record, metric, record.run.target.trace_id)}
                 await self.ask("POST", f"{trace}/assessments", json=body)

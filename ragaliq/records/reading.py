@@ -28,9 +28,9 @@ def records_of(
 
     Args:
         source: See `Source`.
-        since: Evaluated then or later.
-        until: Evaluated before then.
-        pipeline: Of this pipeline; the empty string is that of runs without a name.
+        since: Only records evaluated then or later.
+        until: Only records evaluated before then.
+        pipeline: Only records of this pipeline; the empty string for runs without a name.
     """
     first, end = seconds_of(since), seconds_of(until)
     if isinstance(source, (str, os.PathLike)):

@@ -1,4 +1,4 @@
-"""Record of one evaluation as it is stored, sent and shown, without what may not be kept."""
+"""Record of one evaluation: its stored, sent and shown form, without content to be withheld."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ MAX_TAGS = 32
 MAX_METADATA = 32
 
 Scorers = Iterable[tuple[str, str, str | None]]
-"""Of each metric, in order: its name, the judge's name and the judge's model."""
+"""Metric, judge and model, by name, for each metric in order."""
 
 
 class EvaluationRecord(BaseModel):
-    """One evaluated run with all its metrics.
+    """Stored form of an evaluation: one run with the results of all its metrics.
 
     Attributes:
-        schema_version: Of this form.
+        schema_version: Version of this form, `RECORD_VERSION`.
         evaluation_id: The same for each evaluation of the same job: a retry, or a job that a queue
             delivers twice, replaces the record instead of adding one.
         run: The run that gave the answer, its span, and how it was sampled.
@@ -61,11 +61,12 @@ class EvaluationRecord(BaseModel):
             count. Ranges of characters refer to the stored texts, if texts are stored.
         claims_omitted: Number of claims beyond the limit, by metric.
         case: The case with its texts, with content capture; None otherwise. A text that the
-            redactor dropped is empty. Expectations are not kept; of metadata, texts and numbers.
-        case_digest: Digest of all that the evaluation depends on; in results files, where it
-            reveals a case that has changed since. None elsewhere.
-        input_digest: Digest of question and context alone, likewise: it pairs the cases of two
-            results files.
+            redactor dropped is empty. Expected answers and facts are not kept, and only texts and
+            numbers of the metadata.
+        case_digest: Digest of everything that the evaluation depends on: it shows whether a case
+            has changed since. In results files only.
+        input_digest: Digest of question and context: it pairs the cases of two results files. In
+            results files only.
         row: The number of its row in the data file, from 1; in results files only.
     """
 
@@ -121,20 +122,20 @@ class EvaluationRecord(BaseModel):
         return any(result.status.is_failure for result in self.results.values())
 
     def added_to(self, earlier: EvaluationRecord) -> EvaluationRecord:
-        """Merge with the record of the same run that other metrics have scored before."""
+        """Merge with an earlier record of the same run, which other metrics have scored."""
         return self._changed(
             results=earlier.results | self.results,
             claims_omitted=earlier.claims_omitted | self.claims_omitted,
         )
 
     def renamed(self, *, run_id: str, case_id: str) -> EvaluationRecord:
-        """Record of the same results for another run, whose case holds the same texts."""
+        """Copy the results to another run whose case holds the same texts."""
         run = self.run.model_copy(update={"run_id": run_id})
         case = self.case and self.case.model_copy(update={"id": case_id})
         return self._changed(run=run, case_id=case_id, case=case)
 
     def _changed(self, **fields: object) -> EvaluationRecord:
-        """Record with changed fields and the id that follows from them."""
+        """Copy the record with changed fields, and compute its id from them."""
         record = self.model_copy(update=fields)
         scorers = [(name, each.judge, each.model) for name, each in record.results.items()]
         return record.model_copy(update={"evaluation_id": evaluation_id(record.run, scorers)})
@@ -211,9 +212,10 @@ _Texts = Mapping[ChunkId | None, tuple[str, str]]
 
 
 def _texts_of(case: RAGTestCase, stored: RAGTestCase) -> _Texts:
-    said, kept = case.other_texts, stored.other_texts
+    original, kept = case.other_texts, stored.other_texts
     texts: dict[ChunkId | None, tuple[str, str]] = {None: (case.response, stored.response)}
-    texts.update(zip(said, zip(said.values(), kept.values(), strict=False), strict=False))
+    pairs = zip(original.values(), kept.values(), strict=False)
+    texts.update(zip(original, pairs, strict=False))
     chunks = zip(case.context_texts, stored.context_texts, strict=False)
     texts.update(zip(case.chunk_ids, chunks, strict=False))
     return texts
@@ -245,7 +247,7 @@ def _stored_result(
         "score": value,
         "passed": None if value is None else result.passed,
         "reasoning": reasoning or "",
-        "model": None,  # where its name is empty
+        "model": None,  # unless it is in `names`
         "raw_response": {},
         "error": None,
         "error_type": identifier(result.error_type or "") if is_failed else None,

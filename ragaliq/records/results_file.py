@@ -55,7 +55,7 @@ class ResultsFile:
                 raise
 
     def _begin(self) -> None:
-        """Lock the file, on systems with file locks, and read what is in it."""
+        """Lock the file where the system can, then write its header, or check it and continue."""
         file = self._file
         in_use = (
             f"{self.path}: another run is writing to it; wait for its end, or write to another file"

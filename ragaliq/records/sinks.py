@@ -32,7 +32,7 @@ from ragaliq.telemetry.content import ContentPolicy
 
 logger = logging.getLogger(__name__)
 
-_SETTLING = 0.25  # seconds for it at least
+_SETTLE_WITHIN = 0.25  # least seconds for a sink's final step
 _ENDED = ("written", "passed_over", "failed", "dropped")
 
 ErrorHook = Callable[[str, str], object]
@@ -229,7 +229,7 @@ class SinkSet:
     def _each(self, method: Callable[[SinkWorker, float], bool], timeout: float) -> bool:
         deadline = time.monotonic() + timeout
         done = [method(worker, max(0.0, deadline - time.monotonic())) for worker in self.workers]
-        return all(done)  # every one got its chance, also after one that failed
+        return all(done)  # a failed one does not keep the others from their turn
 
     def stats(self) -> dict[str, SinkStats]:
         """Counts by sink."""
@@ -278,6 +278,17 @@ def resolve_sink(spec: object) -> Sink:
 
 @dataclass(order=True, slots=True)
 class _Entry:
+    """Queued record, ordered by the time of its next attempt.
+
+    Attributes:
+        due: Time of the next attempt, monotonic.
+        number: Order of arrival, for equal times.
+        record: The record.
+        size: Characters of its texts.
+        attempts: Failed attempts so far.
+        outcome: Set once the record is written or given up.
+    """
+
     due: float
     number: int
     record: EvaluationRecord = field(compare=False)
@@ -291,7 +302,8 @@ class _Entry:
             self.outcome.set_result(outcome)
 
 
-def _known(outcome: str) -> Future[str]:
+def _done(outcome: str) -> Future[str]:
+    """Make a future that has its outcome already."""
     future: Future[str] = Future()
     future.set_result(outcome)
     return future
@@ -308,7 +320,7 @@ class SinkWorker:
         self._choosing = sink if isinstance(sink, Choosing) else None
         self._thread = LoopThread(f"ragaliq-sink-{sink.name}")
         self._changed = threading.Condition()
-        self._waiting: list[_Entry] = []  # a heap: what is due first, of those what came first
+        self._waiting: list[_Entry] = []  # a heap: first what is due first, then what came first
         self._wake = asyncio.Event()
         self._draining: asyncio.Task[None] | None = None
         self._counts: Counter[str] = Counter()
@@ -332,7 +344,7 @@ class SinkWorker:
             entry = _Entry(time.monotonic(), self._counts["records"], record, size)
             try:
                 if not (self._closed or is_full):
-                    self._thread.loop().call_soon_threadsafe(self._roused)
+                    self._thread.loop().call_soon_threadsafe(self._wake_up)
                     heapq.heappush(self._waiting, entry)
                     self._held += size
                     return entry.outcome
@@ -340,8 +352,8 @@ class SinkWorker:
                 failure = SinkError("no thread can be started any more", kind="no_thread")
             self._counts["dropped"] += 1
         if failure is not None:
-            self._tell(failure)
-        return _known("dropped")
+            self._report(failure)
+        return _done("dropped")
 
     def _passes_over(self, record: EvaluationRecord) -> str:
         try:
@@ -351,12 +363,12 @@ class SinkWorker:
             return ""
 
     def refuse(self, outcome: str, why: SinkError) -> Future[str]:
-        """Count a result that is not queued under this outcome."""
+        """Count a record under this outcome without queueing it."""
         with self._changed:
             self._counts["records"] += 1
             self._counts[outcome] += 1
-        self._tell(why)
-        return _known(outcome)
+        self._report(why)
+        return _done(outcome)
 
     def flush(self, timeout: float) -> bool:
         """Wait until nothing is pending; False if `timeout` seconds were not enough."""
@@ -369,7 +381,7 @@ class SinkWorker:
         if unsettled and isinstance(self.sink, Settling):
             try:
                 settling = asyncio.run_coroutine_threadsafe(self.sink.settle(), self._thread.loop())
-                settling.result(max(_SETTLING, deadline - time.monotonic()))
+                settling.result(max(_SETTLE_WITHIN, deadline - time.monotonic()))
             except Exception as error:  # noqa: BLE001 - it is stored, only not in its last place
                 logger.debug("sink %s did not settle: %s", self.name, type(error).__name__)
         return True
@@ -407,7 +419,8 @@ class SinkWorker:
 
     # --- on the sink's own thread -------------------------------------------------------------
 
-    def _roused(self) -> None:
+    def _wake_up(self) -> None:
+        """Let the writing task look at the queue again; start one if none runs."""
         self._wake.set()
         if self._draining is None or self._draining.done():
             self._draining = asyncio.ensure_future(self._drain())
@@ -454,14 +467,14 @@ class SinkWorker:
         except BaseException as error:
             if is_being_cancelled():
                 raise
-            # A user's sink may raise anything, with content in its message.
+            # A user's sink may raise anything, and the message may quote content.
             unknown = SinkError("the sink raised it", kind=type(error).__name__)
             await self._failed(batch, unknown)
         else:
             self._settle(batch, "written")
 
     async def _failed(self, batch: Sequence[_Entry], how: SinkError) -> None:
-        self._tell(how)
+        self._report(how)
         limits, left = self._limits, list(batch)
         if how.undelivered is not None:
             ids = {record.evaluation_id for record in how.undelivered}
@@ -493,7 +506,8 @@ class SinkWorker:
         for entry in entries:
             entry.conclude(outcome)
 
-    def _tell(self, error: SinkError) -> None:
+    def _report(self, error: SinkError) -> None:
+        """Count a failure, log the first one of its kind, and call `on_error`."""
         with self._changed:
             self._errors[error.kind] += 1
             is_first = self._errors[error.kind] == 1

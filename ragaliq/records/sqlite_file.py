@@ -62,7 +62,7 @@ def parse_options(location: Location, *known: str) -> dict[str, float]:
 # --- tables ---------------------------------------------------------------------------------------
 
 SCHEMA_VERSION = 1
-"""The form of the tables, kept in `PRAGMA user_version`."""
+"""Version of the tables, kept in `PRAGMA user_version`."""
 
 APPLICATION_ID = 0x52474C51
 """Marks the file as a store of ragaliq (`PRAGMA application_id`); the letters RGLQ."""
@@ -339,7 +339,7 @@ if hasattr(os, "register_at_fork"):
     )
 
 
-# --- what can be wrong, in words for people and kinds for counting --------------------------------
+# --- errors: a message for people, a kind for counting --------------------------------------------
 
 
 # Keyed by the first two parts of SQLite's error name: extended codes add a part, such as

@@ -30,7 +30,7 @@ from ragaliq.records.sqlite_file import (
 logger = logging.getLogger(__name__)
 
 _DAY = 86_400.0
-# Records between two deletions of what is too old or too much.
+# Number of added records after which those beyond the limits are deleted.
 _PRUNE_EVERY = 500
 _PAGES_GIVEN_BACK = 2000
 
@@ -80,7 +80,7 @@ class SQLiteStore:
                 raise ConfigurationError(f"SQLiteStore: {limit} must be positive, got {value}")
         self._connection = WriterConnection(self.path, busy_timeout=busy_timeout)
         self._thread = WorkThread("ragaliq-sqlite")
-        self._unpruned = _PRUNE_EVERY  # so that the first write looks
+        self._unpruned = _PRUNE_EVERY  # so that the first write deletes
 
     def __repr__(self) -> str:
         return f"SQLiteStore({str(self.path)!r})"
@@ -254,12 +254,12 @@ def read_records(
 
     Args:
         location: `sqlite:///path` or a path.
-        since: Evaluated then or later.
-        until: Evaluated before then.
-        pipeline: Of this pipeline; the empty string is that of runs without a name.
-        metric: With this metric, of any status.
-        status: With this status of `metric`, or of any metric.
-        verdict: With a claim that got this verdict, in `metric` or any metric.
+        since: Only records evaluated then or later.
+        until: Only records evaluated before then.
+        pipeline: Only records of this pipeline; the empty string for runs without a name.
+        metric: Only records with this metric, of any status.
+        status: Only records with this status of `metric`, or of any metric.
+        verdict: Only records with a claim of this verdict, in `metric` or any metric.
         limit: Most records.
 
     Raises:
@@ -301,7 +301,7 @@ def read_records(
 
 
 class StoredScore(NamedTuple):
-    """Measured score without the rest of its record.
+    """One measured score with the fields that reports and alarms need, without its whole record.
 
     Attributes:
         run_id: The run that gave the answer.
@@ -314,8 +314,8 @@ class StoredScore(NamedTuple):
         fingerprint: Identifies what made the score.
         release: The application's release, if known.
         higher_is_better: False for metrics where a low score is good.
-        trace_id: Of the application's trace, where the run has one.
-        model: The judge's model, when it has one.
+        trace_id: Id of the application's trace; empty if the run has none.
+        model: The judge's model; None if it has none.
     """
 
     run_id: str

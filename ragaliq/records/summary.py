@@ -28,7 +28,10 @@ _LAST_TIME = 253_402_300_799.0  # the end of the year 9999
 
 
 class SeriesKey(NamedTuple):
-    """Series that is averaged: a metric, or a metric as one judge decides it."""
+    """Key of a series of scores that has a mean: a metric, or a metric of one judge.
+
+    Judge, model and fingerprint are empty unless a summary keeps judges apart.
+    """
 
     metric: str
     judge: str = ""
@@ -37,21 +40,21 @@ class SeriesKey(NamedTuple):
 
     @classmethod
     def by_judge(cls, metric: str, result: EvaluationResult) -> Self:
-        """Series of a result where judges are kept apart."""
+        """Make the key of a result in a summary that keeps judges apart."""
         return cls(metric, result.judge, result.model, result.fingerprint)
 
 
 class MetricSummary:
-    """One metric over all cases. A case that is evaluated several times counts once.
+    """Figures of one metric over all cases. A case that is evaluated several times counts once.
 
-    Its results are numbers in arrays of some 35 bytes each: a million take 35 MB.
+    Each result takes about 35 bytes of memory.
 
     Attributes:
         key: The metric, and the judge where judges are kept apart.
         measured: Number of cases in the mean.
         statuses: Cases by status, failures included.
         passed: Cases with a measured score that reaches the threshold.
-        passing: The statuses without a measured score that pass under the policy.
+        passing: Statuses that pass under the policy although they have no measured score.
         threshold: The lowest score that passes, or the highest where low is good; of the latest
             case, in [0, 1].
         higher_is_better: False for metrics where a low score is good.
@@ -122,7 +125,7 @@ class MetricSummary:
     def _add_row(
         self, status: str, score: float, of: tuple[int, float, float, int], *, passed: bool
     ) -> None:
-        """Add a row; `of` is the case's number, Unix time, weight and the pipeline's number."""
+        """Add a row; `of` holds the case's hash, Unix time, weight and the pipeline's index."""
         case, time, weight, pipeline = of
         self._estimates.clear()
         self._cases.append(case)
@@ -236,7 +239,7 @@ class PipelineCosts:
 
 
 class NamedMetric(Protocol):
-    """A metric that may have no results yet, as a summary needs it."""
+    """Fields of a metric that a summary reads to show it before it has results."""
 
     name: str
     threshold: float
@@ -250,9 +253,8 @@ class Summary:
 
     Args:
         metrics: Metrics that have figures even without results.
-        by_judge: Keep judges and models apart, if several may have made the results: their scores
-            differ.
-        max_series: Most series; further ones are not added up. None for no limit.
+        by_judge: Whether each judge and model has figures of its own: their scores differ.
+        max_series: Most series; results of further ones are skipped. None for no limit.
 
     Attributes:
         records: Evaluations added; more than cases if cases are evaluated several times.
@@ -282,7 +284,7 @@ class Summary:
         }
         self._joined: dict[SeriesKey, MetricSummary] | None = None
         self._pipelines: list[PipelineCosts] = []
-        self._numbers: dict[str, int] = {}
+        self._indices: dict[str, int] = {}  # in `_pipelines`, by name
         self._is_repeated = False
         self._cases, self._owners = array("q"), array("H")
         self._passing: dict[int, bool] = {}
@@ -309,9 +311,9 @@ class Summary:
         self.without_weight += not run.represents_traffic
         self.first, self.last = min(self.first, time), max(self.last, time)
         name = run.pipeline
-        if name not in self._numbers and len(self._pipelines) >= _MAX_PIPELINES:
+        if name not in self._indices and len(self._pipelines) >= _MAX_PIPELINES:
             name = _OTHER_PIPELINES
-        pipeline = self._numbers.setdefault(name, len(self._pipelines))
+        pipeline = self._indices.setdefault(name, len(self._pipelines))
         if pipeline == len(self._pipelines):
             self._pipelines.append(PipelineCosts(name))
         costs = self._pipelines[pipeline]
