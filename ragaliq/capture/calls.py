@@ -27,7 +27,7 @@ _TOUCHED_UP, _FILLED_IN = 0.5, 0.6
 _VERDICT_WORDS = 4
 # Most earlier calls whose texts may be in a call's prompt.
 _MOST_BEFORE = 20
-_CITED = re.compile(r"\[\^?\d+[^\]]{0,20}\]|【[^】]*】")  # which applications add, or take away
+_CITED = re.compile(r"\[\^?\d+[^\]]{0,20}\]|【[^】]*】")  # applications add or remove them
 
 
 class Call(NamedTuple):
@@ -37,9 +37,9 @@ class Call(NamedTuple):
         messages: Its prompt.
         reply: Its reply; None if it failed.
         also: Texts in the arguments of its tool calls, which may be structured answers.
-        began: Position of its begin in the run's order of events.
+        began: Position of its start in the run's order of events.
         ended: Position of its end there.
-        is_aside: Whether it works for a retriever, so that its reply is not an answer.
+        is_aside: Whether it works for a retriever: its reply is a query or a grade, not an answer.
         for_tool: Result of the tool that it works for, which may contain its reply.
         to_answer: Number of enclosing steps up to one that returned the answer; infinite for none.
     """
@@ -111,7 +111,7 @@ def calls_behind(
                 found.update(alone(original))
                 if text in replies and (
                     message.role == "assistant"
-                    # A few letters are also what another tool says.
+                    # Another tool may return the same few letters.
                     or any(text == words(each.for_tool) for each in replies[text])
                 ):
                     found.add(text)
@@ -142,7 +142,7 @@ def answering_calls(calls: Sequence[Call], answer: str) -> list[Call]:
 
 
 class FinalReply(NamedTuple):
-    """Final reply of a run without an output that shows its answer.
+    """Final reply of a run whose output does not show the answer.
 
     Attributes:
         call: The call that gave it; None if no model replied.
@@ -164,8 +164,8 @@ class FinalReply(NamedTuple):
 def final_reply(calls: Sequence[Call], documents: Collection[str]) -> FinalReply:
     """Last reply that was made from the documents, or rewords one that was.
 
-    A model with a reply in its prompt that repeats neither it nor the documents checked it; such a
-    verdict is not the answer, nor is a follow-up question or the conversation's title.
+    A later reply that repeats neither the reply in its prompt nor the documents is a check of that
+    reply, a follow-up question or the conversation's title; none of these is the answer.
 
     Args:
         calls: The run's calls, in the order of their beginnings.

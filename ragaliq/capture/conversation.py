@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from ragaliq.capture.texts import Message
 from ragaliq.core.test_case import RAGTestCase, Turn
 
-# What tools said, in the message that LlamaIndex's ReAct agents remember of a turn.
+# Tool results in the message that LlamaIndex's ReAct agents remember of a turn.
 _OBSERVED = re.compile(
     r"^Observation: (.*?)\s*(?=^(?:Thought|Action|Answer): |\Z)", re.MULTILINE | re.DOTALL
 )
@@ -31,17 +31,17 @@ def turns_of_messages(messages: Iterable[Message]) -> list[Turn]:
     messages, tool calls and messages without text are skipped.
     """
     turns: list[Turn] = []
-    told: list[str] = []
+    tool_results: list[str] = []
     for message in messages:
         if message.role == "tool":
-            told += (text for text in message.texts if text.strip())
+            tool_results += (text for text in message.texts if text.strip())
         elif message.role == "user" and message.text.strip():
             turns.append(Turn(role="user", text=message.text))
-            told = list(message.documents)
+            tool_results = list(message.documents)
         elif message.role == "assistant" and message.text.strip() and not message.is_call:
-            told += _OBSERVED.findall(message.text)
-            turns.append(Turn(role="assistant", text=message.text, context=list(told)))
-            told = []
+            tool_results += _OBSERVED.findall(message.text)
+            turns.append(Turn(role="assistant", text=message.text, context=list(tool_results)))
+            tool_results = []
     return _latest(turns) if turns else turns
 
 
@@ -115,7 +115,7 @@ class Conversations:
         self._replies: OrderedDict[str, list[str]] = OrderedDict()
         self._turns: OrderedDict[str, list[Turn]] = OrderedDict()
         self._size = 0
-        self._fetched: set[str] = set()  # those with texts that were fetched, which stay out
+        self._fetched: set[str] = set()  # names of those with fetched texts, which no sink stores
 
     def turns(self, name: str) -> Sequence[Turn]:
         """Remembered turns of a conversation."""
@@ -139,7 +139,7 @@ class Conversations:
 
         Args:
             case: The case. The answers in its history get the chunks that they were made from.
-            name: What the conversation is called.
+            name: Name of the conversation.
             fills: Whether a case without a history gets the turns that are remembered: of a run,
                 `RunLog` takes those that its models were shown.
         """

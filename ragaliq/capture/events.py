@@ -73,7 +73,7 @@ class StepReturned(NamedTuple):
 
 
 class TextPassed(NamedTuple):
-    """A step got or returned a text under a key; empty for the value itself."""
+    """A step got or returned a text under a key; the key is empty if the text is the value."""
 
     step: Step
     text: str
@@ -89,7 +89,7 @@ class Answering(NamedTuple):
 
 
 class Provided(NamedTuple):
-    """A model's provider found these passages for its reply, which no prompt holds."""
+    """A model's provider searched for its reply and found these passages; they are in no prompt."""
 
     step: Step
     passages: Passages

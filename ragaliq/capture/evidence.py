@@ -44,7 +44,7 @@ _LEAST_MATERIAL = 5
 _LEAST_PART = 4
 # Documents that are looked for sentence by sentence; with more it takes long.
 _MOST_CUT = 200
-# Share of a document's words in a prompt that shows it written out otherwise.
+# Least share of a document's words in a prompt that states it in another form.
 _REWRITTEN = 0.6
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|\n+|(?<=[。！？])")
 _WORDS = re.compile(r"[^\W_]+")
@@ -116,7 +116,7 @@ def context_in_prompts(
         is_conversation: Whether messages before the question are earlier turns, not examples.
 
     Returns:
-        None where that is not known: no call gave the answer, or its prompt is not to be seen.
+        None if no call gave the answer, or its prompt is not known.
     """
     asked = frozenset(map(normalize, queries))
     normalized = cache(normalize)  # agents are shown a text again with each call
@@ -126,7 +126,7 @@ def context_in_prompts(
     before = messages_before(behind[0].messages, question, is_prompt=True)
     is_conversation = is_conversation or any(message.role == "tool" for message in before)
     in_prompt = turns_of_messages(before) if is_conversation or earlier else []
-    search = _Search(
+    search = _PromptSearch(
         calls,
         candidates,
         normalized,
@@ -139,20 +139,25 @@ def context_in_prompts(
         ],
     )
     search.read(sorted(behind, key=lambda call: call.began))
-    # Turns that no model was shown count for nothing; the prompt also holds what tools said.
+    # Earlier turns in no prompt are ignored; turns of the prompt have tool results as well.
     shown = [turn for turn in earlier if search.is_shown(turn.text)]
     return search.found(in_prompt if len(in_prompt) >= len(shown) else shown, texts)
 
 
 class _Document(NamedTuple):
-    """A candidate, with the words that a model had said before."""
+    """A candidate to look for in prompts.
+
+    Attributes:
+        candidate: The candidate.
+        said: Its text with earlier words of models marked; None if it has none.
+    """
 
     candidate: Candidate
     said: MarkedText | None
 
 
 class _Place(NamedTuple):
-    """Place of a passage: the call, the message, the text, the word."""
+    """Position in the prompts: the numbers of call, message, text and word."""
 
     call: int
     message: int
@@ -161,15 +166,21 @@ class _Place(NamedTuple):
 
 
 class _Shown(NamedTuple):
-    """A text of a prompt."""
+    """A text of a prompt.
+
+    Attributes:
+        text: The text, with the owners of its words.
+        place: Its position.
+        is_tools: Whether it is a tool result, or a document for the model to cite.
+    """
 
     text: MarkedText
     place: _Place
     is_tools: bool
 
 
-class _Search:
-    """One search for the context of an answer."""
+class _PromptSearch:
+    """One search of a run's prompts for the context of an answer."""
 
     def __init__(
         self,
@@ -250,7 +261,7 @@ class _Search:
             self._documents[words] = _Document(each, said)
 
     def _said_in(self, candidate: Candidate) -> MarkedText | None:
-        """Passage with earlier words of models marked; None if nothing is left."""
+        """Text of a candidate with earlier words of models marked; None if it has none."""
         if candidate.passage.shown_as:
             return None
         marked = MarkedText(candidate.passage.text)
@@ -264,7 +275,7 @@ class _Search:
                 marked.mark(slice(0, len(marked.owners)), Owner.MODEL)
         return marked if Owner.MODEL in marked.owners else None
 
-    # What was shown
+    # Prompts
 
     def is_shown(self, text: str) -> bool:
         """True if a text occurs in a prompt of the run."""
@@ -375,7 +386,7 @@ class _Search:
         )
         return next(places, None)
 
-    # What it amounts to
+    # Result
 
     def found(self, history: Sequence[Turn], texts: Iterable[str]) -> FoundContext:
         """The context, once all prompts are read."""

@@ -1,4 +1,4 @@
-"""Explanations of a handler's latest runs: their parts, or the reason of no evaluation."""
+"""Explanations of a handler's latest runs: their parts, or why they are not evaluated."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LATEST = 64
 
 
 class Explanation(NamedTuple):
-    """Explanation of one run.
+    """Parts of one run's case with their sources, or the reason why it has no case.
 
     Attributes:
         run_id: The run's id.

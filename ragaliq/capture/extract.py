@@ -91,7 +91,7 @@ def name_part(log: RunLog, what: str, value: Any, *, reader: Reader) -> None:
 
 
 class Overrides:
-    """Places in which an application keeps parts that cannot be inferred.
+    """Application's own settings for parts that cannot be inferred: a function, and keys.
 
     Args:
         reader: Reads the framework's objects.
@@ -103,7 +103,7 @@ class Overrides:
 
     Attributes:
         extract: See above.
-        answer_keys: The first names of the answer's paths.
+        answer_keys: First key of each path of the answer.
         is_empty: Whether nothing is set.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Runs that an application frames itself: a `with` block, or each call of a function."""
+"""Framed runs: the application marks their begin and end, by a `with` block or a decorator."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class RunFrame(Protocol):
-    """A run that is framed by hand.
+    """A run with a marked begin and end, as `frame_calls` uses it: it sets the answer, and ends it.
 
     Attributes:
         answer: What the run returned; the last model's reply where it is None.
@@ -32,7 +32,7 @@ class RunFrame(Protocol):
 
 
 class FramingHandler(Protocol):
-    """A handler that follows runs framed by hand."""
+    """The methods of a handler that a `FramedRun` calls."""
 
     def frame_started(self, question: Any, pipeline: str) -> Any:
         """Begin a run; None inside a framed run, of which it is a part. Never raises."""
@@ -42,7 +42,7 @@ class FramingHandler(Protocol):
 
 
 class FramedRun:
-    """A run that the application frames itself; see the handlers' `run`.
+    """A run that lasts as long as a `with` block; made by a handler's `run`.
 
     Attributes:
         answer: Set it to the answer; by default it is the last model's reply.

@@ -14,15 +14,21 @@ from ragaliq.capture.calls import Call
 from ragaliq.capture.phrases import MarkedText, Owner, PhraseIndex, is_telling, normalize
 from ragaliq.capture.transcripts import ASSISTANT, ASSISTANT_SAYS, mark_transcript
 
-# Words of a run that is found, and of one in a script without spaces between words.
+# Words of a sequence that is searched for, and characters in scripts without spaces.
 _RUN, _SIGNS = 5, 12
-# Words that an argument of a tool has at least if it is cut out of what was found with it: shorter
-# ones are a document's words as well.
+# Least words of a tool's argument that is cut out of the tool's result: shorter ones may be a
+# document's words as well.
 _LONG_QUERY = 8
 
 
 class _Said(NamedTuple):
-    """Reply of a model: its time, the result of the tool it works for, whether it is a query."""
+    """Time and kind of a model's words.
+
+    Attributes:
+        ended: Position of the reply's end in the run's order of events.
+        for_tool: Result of the tool that the model works for, normalized.
+        is_query: Whether they are a query or another argument of a tool, not a reply's text.
+    """
 
     ended: int
     for_tool: str = ""
@@ -30,7 +36,7 @@ class _Said(NamedTuple):
 
 
 class ModelWords:
-    """Earlier words of models, for any moment of a run.
+    """Replies, tools' arguments and earlier turns: finds those said before a moment of a run.
 
     Args:
         calls: The run's calls of models, in the order of their beginnings.

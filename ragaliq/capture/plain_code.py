@@ -29,7 +29,7 @@ _LABELLED = re.compile(
 
 @dataclass(eq=False)
 class Search:
-    """A search of plain code, from its beginning on; a registry keeps it until a model is shown it.
+    """A search of plain code; a registry keeps it until a model is shown its passages.
 
     It is noted when it begins: in asynchronous code its end is reported in another context.
 
@@ -57,8 +57,8 @@ class Search:
         """Bytes of the texts it found, about."""
         return sum(getsizeof(passage.text) for passage in self.passages)
 
-    def discard(self, reason: str) -> None:  # noqa: ARG002 - as a registry says it
-        """No model was shown what it found."""
+    def discard(self, reason: str) -> None:  # noqa: ARG002 - as a registry calls it
+        """Report that no model was shown its passages."""
         self.unused()
 
 

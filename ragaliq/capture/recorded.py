@@ -10,16 +10,16 @@ from ragaliq.core.run import SpanTarget
 
 @dataclass(slots=True)
 class RecordedRun:
-    """A captured run whose log a waiting caller gets, such as a guard.
+    """Captured run that is kept for a caller, such as a guard, instead of being enqueued.
 
-    It ends as a monitor's runs do, by `submit`, `discard` or `withdraw`.
+    Adapters use it like a monitor's `RunHandle`, and end it by `submit`, `discard` or `withdraw`.
 
     Attributes:
         run_id: The run's id as text.
         log: Its log, once it has ended without an error.
         target: The span to link its evaluation to.
         session_id: The conversation, when the application names it.
-        reason: Why there is no log; empty while the run goes on.
+        reason: Reason why there is no log; empty while the run is open.
     """
 
     run_id: str
@@ -42,7 +42,7 @@ class RecordedRun:
         return True
 
     def discard(self, reason: str) -> None:
-        """Keep the reason why there is no case."""
+        """Keep the reason why there is no log."""
         self.reason = reason
 
     def withdraw(self) -> None:

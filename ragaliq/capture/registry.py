@@ -57,13 +57,13 @@ class RunRegistry(Generic[R]):
         max_age: Seconds after which a run that never ended expires (`expired`).
         max_bytes: Most bytes of all runs; the oldest are evicted first (`evicted`), with the sweep
             of overdue ones every few seconds.
-        sweep_later: Has this swept in so many seconds, or sooner, on another thread; False if it
-            cannot.
+        sweep_later: Schedules a sweep on another thread: takes the most seconds until then, and
+            this registry; returns False if it cannot.
         clock: Seconds, monotonic.
 
     Attributes:
-        runs: The run that every step in progress belongs to. Every event asks, and asks the
-            dictionary itself.
+        runs: The run of every step in progress. Adapters look it up here for every event, without
+            a method call.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class RunRegistry(Generic[R]):
     def close(self, run: R) -> bool:
         """Remove a run; return True the first time."""
         with self._lock:
-            # Out of the open ones first, in one step: the garbage collector may come in between.
+            # Removed from `_open` first, in one step: the garbage collector may end it in between.
             if run.closed or self._open.pop(run.key, None) is None:
                 return False
             run.closed = True

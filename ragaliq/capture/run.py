@@ -96,17 +96,16 @@ class RunLog:
         question: The user's question, and its source.
         answer: The application's answer, and its source.
         passages: Chunks that the application itself added.
-        replaces: Whether these are all there are; otherwise they go after those that were found.
+        replaces: Whether `passages` are the whole context; otherwise they follow those found.
         blocks: The content blocks of the message that is the answer, for the citations in them.
         tags: Free labels of the run.
         metadata: What the application says about the run: tenant, user, ...
-        conversation: What tells its conversation from others, where the application gives it no
-            name.
-        remembered: Earlier turns of the conversation, of which those count that a model was shown.
+        conversation: Key of its conversation, if the application gives it no name.
+        remembered: Earlier turns of the conversation; only those that a model was shown count.
         said_before: Replies of models in earlier runs of the conversation, besides answers.
-        had_errors: Whether something failed that a retry, a fallback or a model made up for.
-        has_fetched_texts: Whether texts of documents were fetched that the run only named.
-        rules: Rules for one product that were applied to its spans.
+        had_errors: Whether something failed, and a retry, a fallback or a model recovered.
+        has_fetched_texts: Whether the run only named documents, and their texts were fetched.
+        rules: Names of the product-specific rules that were applied to its spans.
     """
 
     id: str = ""
@@ -133,7 +132,7 @@ class RunLog:
     _weighed: dict[int, int] = field(default_factory=dict)
     _weighed_events: int = 0
 
-    # What happened
+    # Events
 
     def began(self, step: Step, parent: Step | None) -> None:
         """A step began; the run's own has no parent."""
@@ -162,7 +161,7 @@ class RunLog:
             self._events.append(StepReturned(step, passages, by_key))
 
     def text_passed(self, step: Step, text: str, key: Any = "", *, is_input: bool = False) -> None:
-        """A step was given, or returned, a text under a key; by itself, the key is empty."""
+        """A step got or returned a text under a key; the key is empty if the text is the value."""
         self._events.append(TextPassed(step, text, key, is_input))
 
     def searched(self, step: Step, query: str = "") -> None:
@@ -174,7 +173,7 @@ class RunLog:
         self._events.append(Retrieved(step, passages))
 
     def found_before(self, query: str, passages: Passages) -> None:
-        """Something was found before the run, and is shown to one of its models."""
+        """Plain code had searched before the run, and one of its models is shown the passages."""
         step = ("before", len(self._events))
         self._events[:0] = [Searched(step, query), Retrieved(step, passages)]
 
@@ -183,7 +182,7 @@ class RunLog:
         self._events.append(Reranked(step, passages, given))
 
     def tool_returned(self, step: Step, passages: Passages) -> None:
-        """A tool ended; its texts count unless it fetched documents: those count then."""
+        """A tool ended; documents that were fetched inside it count instead of its texts."""
         if passages:
             self._events.append(ToolReturned(step, passages))
 
@@ -209,10 +208,10 @@ class RunLog:
             self._events.append(Provided(step, passages))
 
     def final_replies(self, replies: Mapping[Any, str]) -> Mapping[Any, str] | None:
-        """The replies a person reads, of several in an output: all but those others are made of.
+        """Replies for a person, of several in an output: without those that others were made of.
 
-        None where a model was shown one and wrote no other form of it, such as a grade or a
-        critique: then nobody knows which one counts.
+        None if a reply was made of another one but does not reword it, such as a grade or a
+        critique: then it is not known which one counts.
         """
         prompts: dict[str, str] = {}
         asked: dict[Step, str] = {}
@@ -289,16 +288,16 @@ class RunLog:
         self._events.append(CitedSources(passages))
 
     def conversation_given(self, reader: Reader, messages: Sequence[Any]) -> None:
-        """The run was called with these messages; they are read where there is time."""
+        """The run was called with these messages; the worker reads them later."""
         # A copy: applications add the answer to the list that they called with.
         self._conversation = reader, tuple(messages)
 
     def conversation_output(self, passages: Passages) -> None:
-        """The run's output is a conversation, in which tools said this in this turn."""
+        """The run's output is a conversation, with these tool results in this turn."""
         if passages:
             self._events.append(ConversationOutput(passages))
 
-    # What it amounts to
+    # Result
 
     @property
     def size(self) -> int:
@@ -387,8 +386,8 @@ class RunLog:
         """
         if self._found is None:
             found = self._find(list(self._events))
-            # The worker and a caller of `explain` may both be here: the first to end is right, and
-            # what it was found among goes last.
+            # The worker and a caller of `explain` may both be here: the first result is kept. Its
+            # events are dropped only after that.
             if self._found is None:
                 self._found = found
                 self._events, self._conversation = [], None
@@ -412,7 +411,7 @@ class RunLog:
         )
 
     def to_case(self) -> RAGTestCase:
-        """The case.
+        """Build the case.
 
         Raises:
             pydantic.ValidationError: A field is of the wrong type; nothing is quoted.
@@ -700,20 +699,20 @@ def _identities(passages: Passages) -> list[tuple[str, str | None]]:
 
 
 class _Fetched:
-    """Documents of each step that no later step has replaced: the rules by steps.
+    """Documents that steps fetched and no later step replaced: the context if no prompt is known.
 
     Args:
         parents: The run's steps, each with the step it is in, in the order they began.
 
     Attributes:
-        held: The passages by the step that fetched them, with what kind of step that is.
+        held: Kind of step and its passages, by the step that fetched them.
     """
 
     def __init__(self, parents: Mapping[Step, Step | None]) -> None:
         self._parents = parents
         self.held: dict[Step, tuple[str, Passages]] = {}
         self._given: dict[Step, ByKey] = {}
-        # A trace may have very many: by the steps around them, and by what they hold.
+        # Indices by enclosing step and by passage: a trace may have very many steps.
         self._within: defaultdict[Step, set[Step]] = defaultdict(set)
         self._holders: defaultdict[Any, set[Step]] = defaultdict(set)
 

@@ -55,7 +55,7 @@ _ASKING_KEYS = (
     "subject",
     "issue",
 )
-"""Keys of what is asked where no key says so, and several texts were given."""
+"""Keys of the question if there are several texts and none of `QUESTION_KEYS`."""
 _ASKING_ENDS = ("question", "query")  # of keys such as `user_question`
 _SURE_ANSWER_KEYS = tuple(key for key in ANSWER_KEYS if key not in UNSURE_ANSWER_KEYS)
 # Fields of an answer that state nothing about its subject.
@@ -85,7 +85,7 @@ _TEXT_KEYS = ("page_content", "text", "content")
 _WITH_RAW = {"raw", "parsed", "parsing_error"}
 _HISTORY_KEYS = ("chat_history", "history", "conversation_history")
 _SCORE_KEYS = ("relevance_score", "score")
-# What is to be made of a text: `{"text": ..., "language": "en"}` asks for a translation.
+# Keys that say how to answer: `{"text": ..., "language": "en"}` asks for a translation.
 _MANNER_KEYS = frozenset("language lang tone style format persona instructions feedback".split())
 # Settings of a request next to its question.
 NO_QUESTION_KEYS = _MANNER_KEYS | frozenset(
@@ -96,7 +96,7 @@ ASKS = ("?", "？", "؟")
 # Made once: `list | tuple` would be made for each value of each step.
 _LISTS = (list, tuple)
 _NUMBERS = (int, float)
-# What begins a file in a text of the user's, and tags of what is none.
+# Beginning of a file in a user's text, and tags that hold the question instead.
 _OPENS_FILE = re.compile(
     r"^[ \t]*(?:<(?P<tag>[^\W\d][\w.:-]*)(?:[ \t][^<>\n]*)?>|(?P<fence>`{3,})[^`\n]*$)",
     re.MULTILINE,
@@ -108,12 +108,12 @@ _LEAST_OF_FIELD = 4  # spaces of a field that is a sentence
 _MOST_TEXTS_IN = 32  # of a list, or of a record
 _DEPTH = 5
 _MOST_VALUES = 100
-# What `str()` writes of a list or dictionary, and as much of it as Python reads in milliseconds.
+# Lists and dictionaries as `str()` writes them; Python parses this much in milliseconds.
 _WRITTEN = re.compile(r"""(?:[\[{]['"{(]|\[Document\()(?:[^\\]++|\\[\\'"nrtxuU])*+""")
 _MOST_WRITTEN = 64 * 1024  # characters
 _MOST_COMMAS = 500
 _EMPTY_RESPONSE = "Empty Response"
-# What LangChain's agents answer with when they are stopped.
+# Answers of LangChain's agents that reached a limit.
 _LIMIT_REACHED = re.compile(
     r"(?:Model|Tool|'[^'\n]+' tool) call limits? (?:exceeded|reached): [^\n]+"
     r"|Sorry, need more steps to process this request\."

@@ -4,7 +4,8 @@ Precision and recall of the evidence, right questions and answers, inventions sc
 total and by shape; then every application that is wrong, and why. `--door spans` reads the spans of
 OpenInference's instrumentation in the handler's place, and counts apart the runs of which no trace
 holds all texts; `--door recordings` replays the events that `--record` wrote; `--without RULE`
-leaves a function of the capture out (`evidence._Search._take_cut`): only what a run needs stays.
+leaves a function of the capture out (`evidence._PromptSearch._take_cut`), which shows whether a run
+needs it.
 """
 
 import argparse

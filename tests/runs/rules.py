@@ -12,8 +12,8 @@ def without(rule):
     """Leave a rule out for a time.
 
     Args:
-        rule: A function or method below `ragaliq.capture` (`evidence._Search._take_cut`), which
-            finds nothing meanwhile.
+        rule: A function or method below `ragaliq.capture` that finds nothing meanwhile, such as
+            `evidence._PromptSearch._take_cut`.
     """
     module, _, path = rule.partition(".")
     *around, name = path.split(".")
