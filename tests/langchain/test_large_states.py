@@ -1,6 +1,7 @@
 """A state of any size and kind passes the handler, which looks at a few values of it."""
 
-from itertools import repeat
+from collections.abc import Mapping
+from itertools import count, repeat
 from typing import Any, TypedDict
 
 import pytest
@@ -23,6 +24,38 @@ class Endless(list):
         return {"row": at}
 
 
+class EndlessTable(dict):
+    """A table whose rows are made as they are asked for."""
+
+    def __iter__(self):
+        return map(str, count())
+
+    def keys(self):
+        return iter(self)
+
+    def values(self):
+        return repeat({"row": 1})
+
+    def items(self):
+        return ((str(n), {"row": n}) for n in count())
+
+    def __len__(self):
+        return 10**9
+
+
+class Shelf(Mapping):
+    """A mapping of the application's own, without an end."""
+
+    def __getitem__(self, key):
+        return {"row": key}
+
+    def __iter__(self):
+        return map(str, count())
+
+    def __len__(self):
+        return 10**9
+
+
 class Counted(dict):
     """A record that counts how often it was looked at."""
 
@@ -33,13 +66,24 @@ class Counted(dict):
         return super().values()
 
 
+def repr_of_class(value):
+    return type(value).__name__
+
+
 class State(TypedDict, total=False):
     question: str
     held: Any
     answer: str
 
 
-@pytest.mark.parametrize("held", [Endless(), [Endless()], {"rows": Endless()}])
+@pytest.mark.parametrize(
+    "held",
+    [
+        *(Endless(), [Endless()], {"rows": Endless()}, EndlessTable(), [EndlessTable()]),
+        *(Shelf(), {"shelf": Shelf()}, count(), map(str, count()), range(10**12)),
+    ],
+    ids=repr_of_class,
+)
 def test_a_list_without_an_end_is_not_read(held, watch, invoke):
     graph = StateGraph(State)
     graph.add_node("one", lambda state: {"held": held, "answer": "Five days."})

@@ -234,7 +234,8 @@ def _documents_listed(values: Sequence[Any], key: Any) -> list[Passage] | None:
         return READER.document_list(some)
     if KINDS[type(first)] == "document":
         return READER.document_list(some)
-    is_hit = isinstance(first, dict) and not _HIT_KEYS.isdisjoint(first) and "role" not in first
+    # A dictionary of the application's own may have no end: only its keys are looked for.
+    is_hit = isinstance(first, dict) and "role" not in first and any(k in first for k in _HIT_KEYS)
     is_text = type(first) is str and key in CONTEXT_KEYS
     return READER.listed(some) if is_hit or is_text else None
 
