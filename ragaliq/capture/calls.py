@@ -21,7 +21,8 @@ from ragaliq.capture.texts import Message
 
 # Least letters of a short answer whose occurrence in another text is not chance.
 _TELLING = 20
-# Least share found of an answer's runs of three words, or of a structured reply's words.
+# Least share of an answer's sequences of three words that a reply holds, and of a structured
+# reply's words that the answer holds.
 _TOUCHED_UP, _FILLED_IN = 0.5, 0.6
 # A reply of fewer words grades rather than answers.
 _VERDICT_WORDS = 4

@@ -108,7 +108,7 @@ def context_in_prompts(
         candidates: Passages that may be chunks, in the order in which they turned up.
         question: The user's question.
         answer: The answer.
-        queries: What retrievers were asked.
+        queries: Queries of retrievers.
         earlier: The conversation before the question, as the application keeps it.
         transcripts: Whole conversations as texts.
         texts: Texts of the application that were given to steps, or returned by them.

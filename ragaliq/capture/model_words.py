@@ -40,8 +40,8 @@ class ModelWords:
 
     Args:
         calls: The run's calls of models, in the order of their beginnings.
-        past: What was said before the question, normalized, each with its role.
-        queries: What retrievers were asked, normalized.
+        past: Turns before the question, normalized, each with its role.
+        queries: Queries of retrievers, normalized.
         normalized: Normalizes a text, and remembers it.
     """
 
@@ -57,7 +57,7 @@ class ModelWords:
         last = max((call.began for call in calls), default=0)
         for call in calls:
             if call.is_aside or call.reply is None or call.ended > last:
-                continue  # said to nobody's prompt
+                continue  # no later prompt can contain it
             tool = normalized(call.for_tool)
             reply = normalized(call.reply)
             self._note(reply, _Said(call.ended, tool, is_query=reply in queries))
@@ -72,7 +72,7 @@ class ModelWords:
             for words in (*self._replies, *self._past)
             if is_telling(words) and (words in self._past or not _is_long(words))
         )
-        # Of a word or two: they stand alone where they are passed on. Numbers are grades.
+        # Replies of a word or two: they stand alone where they are passed on. Numbers are grades.
         self._short = PhraseIndex(
             words for words in self._replies if not is_telling(words) and not words.isdigit()
         )

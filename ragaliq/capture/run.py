@@ -58,7 +58,7 @@ from ragaliq.core.passages import Passage, context_chunks, json_safe
 from ragaliq.core.test_case import CaseSources, RAGTestCase, Turn
 
 _OF_HISTORY = frozenset({"chat_history", "history", "messages"})
-# Texts under these keys are settings of a request, or none of the application's.
+# Keys of texts that are settings of a request or the conversation, not evidence.
 _NO_MATERIAL = frozenset({*_OF_HISTORY, *NO_QUESTION_KEYS})
 _LEAST_SAID = 5  # spaces of a reply that a later run may repeat
 _LEAST_SPACES = 2  # of a text that may be more than a setting

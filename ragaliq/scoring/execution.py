@@ -759,7 +759,7 @@ def _read_policy(written: str) -> ScoringPolicy:
 
 
 def case_data(case: RAGTestCase) -> Message:
-    """Case for the child: of metadata, which may hold any object, only document names."""
+    """Write a case as plain data; of metadata, which may hold any object, only document names."""
     hidden = {"__all__": {"metadata"}}
     data = case.model_dump(
         exclude={
