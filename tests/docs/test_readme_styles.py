@@ -102,7 +102,9 @@ engine.query("How heavy is the lamp?")
 def test_an_application_gets_its_verdicts_by_the_lines_of_the_readme(style, tmp_path, warm_python):
     attach = ATTACH
     if style.startswith("LlamaIndex"):
-        attach = re.sub(r"from \S+ import attach  # LlamaIndex: ", "", ATTACH)
+        attach = re.sub(
+            r"from \S+ import attach  # LlamaIndex: (\S+)", r"from \1 import attach", ATTACH
+        )
         assert attach != ATTACH
     # Its documents are a part of the stand-in, and perhaps of another framework.
     attach = attach.replace("from langchain_core.documents import Document\n", "")
