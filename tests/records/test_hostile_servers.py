@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager, suppress
 
 import pytest
 
-from ragaliq.errors import SinkError
+from ragaliq.errors import ConfigurationError, SinkError
 from ragaliq.records import http
 from ragaliq.records.langfuse import LangfuseSink
 from ragaliq.records.langsmith import LangSmithSink
@@ -84,6 +84,13 @@ def failure(product, url, record_of):
         asyncio.run(send(SINKS[product](url), record_of(0, run_id=RUN)))
     assert KEY not in str(caught.value)
     return str(caught.value)
+
+
+@pytest.mark.parametrize("user", ["someone", "someone:very-secret", ":very-secret"])
+def test_an_address_with_a_user_or_password_is_refused_and_not_repeated(product, user):
+    with pytest.raises(ConfigurationError, match="a key belongs") as caught:
+        SINKS[product](f"https://{user}@127.0.0.1:1")
+    assert user not in str(caught.value)
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])

@@ -38,7 +38,7 @@ def test_a_number_counts_with_its_unit_only(context, claim, expected):
     assert verdict(claim, context) == expected
 
 
-@pytest.mark.parametrize("minus", ["\u2212", "\u2011", "\u207b", "\ufe63", "\uff0d"])
+@pytest.mark.parametrize("minus", ["-", "\u2212", "\u2011", "\u207b", "\ufe63", "\uff0d"])
 def test_a_number_below_zero_is_another_one(minus):
     assert verdict(f"The room is kept at {minus}5 °C.", "The room is kept at 5 °C.") != S
 

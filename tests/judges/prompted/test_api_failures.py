@@ -127,6 +127,14 @@ async def test_of_a_reply_that_is_too_long_only_the_beginning_is_read(
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300 * 1024
 
 
+async def test_a_good_reply_is_an_error_from_16_mb_on(server, judge_at):
+    judge = judge_at(server, max_retries=0)
+    server.always(Reply(edit=lambda body: body | {"more": " " * 15 * 2**20}))
+    assert (await judge.verify_claims([CLAIM], CONTEXT)).verdicts
+    server.always(Reply(edit=lambda body: body | {"more": " " * 16 * 2**20}))
+    assert isinstance(await failure(judge), JudgeError)
+
+
 async def test_a_slow_reply_is_a_timeout(server, judge_at):
     server.always(faults.slow(30))
 
