@@ -127,7 +127,7 @@ def test_at_the_limit_it_does_as_told_and_the_run_is_counted_in_the_background(
     assert guard.monitor.stats().outcomes == {"evaluated": 1}
 
 
-def test_by_default_an_answer_goes_out_when_its_check_fails_or_takes_too_long(guard_of):
+def test_by_default_an_answer_goes_out_after_a_failure_or_timeout_and_not_unchecked(guard_of):
     class Slow(ScriptedJudge):
         async def extract_statements(self, query, response):
             await asyncio.sleep(1.0)
@@ -137,6 +137,8 @@ def test_by_default_an_answer_goes_out_when_its_check_fails_or_takes_too_long(gu
     for judge, decision in ((failing, "failed"), (Slow(), "timeout")):
         result = check(guard_of(judge=judge, timeout=0.2), BAD)
         assert (result.decision, result.passes) == (decision, True)
+    result = check(guard_of(), NO_CONTEXT)
+    assert (result.decision, result.passes) == ("unscored", False)
 
 
 def test_under_another_event_loop_than_asyncios_an_awaited_check_raises(guard_of):
