@@ -57,13 +57,18 @@ def _latest(turns: Sequence[Turn]) -> list[Turn]:
 
 
 def messages_before(
-    messages: Sequence[Message], question: str, *, is_prompt: bool = False
+    messages: Sequence[Message],
+    question: str,
+    *,
+    files: Sequence[str] = (),
+    is_prompt: bool = False,
 ) -> Sequence[Message]:
     """Messages before the question; all of them if the question is not among them.
 
     Args:
         messages: A conversation.
         question: What is asked.
+        files: Texts that came with it, perhaps in messages of their own before it.
         is_prompt: Whether it is what a model was shown. Then the user's last message asks, however
             the question is put there, unless the question itself stands before it: agents that
             call tools by text show what they found as messages of the user's.
@@ -75,11 +80,14 @@ def messages_before(
     if is_prompt and not all(part in messages[first].text for part in parts):
         asked = (at for at in reversed(users) if messages[at].text.strip() == question.strip())
         first = next(asked, first)
-    last = first
-    while first and messages[first - 1].role == "user":  # a file in a message of its own
-        first -= 1
-    texts = [message.text for message in messages[first : last + 1]]
-    if not is_prompt and not any(all(part in text for part in parts) for text in texts):
+    is_asked = all(part in messages[first].text for part in parts)
+    while first and messages[first - 1].role == "user":
+        before = messages[first - 1].text
+        held = before if is_asked else messages[first].text
+        if not any(file in held for file in files):
+            break  # such as an agent's report to its team
+        first, is_asked = first - 1, is_asked or all(part in before for part in parts)
+    if not is_prompt and not is_asked:
         return messages
     return messages[:first]
 

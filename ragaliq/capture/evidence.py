@@ -97,6 +97,7 @@ def context_in_prompts(
     queries: Iterable[str] = (),
     earlier: Sequence[Turn] = (),
     transcripts: Iterable[str] = (),
+    files: Sequence[str] = (),
     texts: Iterable[str] = (),
     said_before: Iterable[str] = (),
     is_conversation: bool = False,
@@ -111,6 +112,7 @@ def context_in_prompts(
         queries: Queries of retrievers.
         earlier: The conversation before the question, as the application keeps it.
         transcripts: Whole conversations as texts.
+        files: Texts that came with the question.
         texts: Texts of the application that were given to steps, or returned by them.
         said_before: Replies of models in earlier runs of the conversation.
         is_conversation: Whether messages before the question are earlier turns, not examples.
@@ -123,7 +125,7 @@ def context_in_prompts(
     behind = calls_behind(calls, answer, asked, normalized)
     if not any(message.text.strip() for call in behind for message in call.messages):
         return None
-    before = messages_before(behind[0].messages, question, is_prompt=True)
+    before = messages_before(behind[0].messages, question, files=files, is_prompt=True)
     is_conversation = is_conversation or any(message.role == "tool" for message in before)
     in_prompt = turns_of_messages(before) if is_conversation or earlier else []
     search = _PromptSearch(
@@ -141,7 +143,8 @@ def context_in_prompts(
     search.read(sorted(behind, key=lambda call: call.began))
     # Earlier turns in no prompt are ignored; turns of the prompt have tool results as well.
     shown = [turn for turn in earlier if search.is_shown(turn.text)]
-    return search.found(in_prompt if len(in_prompt) >= len(shown) else shown, texts)
+    turns = in_prompt if len(in_prompt) >= len(shown) else shown
+    return search.found(turns, [*files, *texts])
 
 
 class _Document(NamedTuple):

@@ -492,7 +492,7 @@ class RunLog:
         if self._conversation is not None:
             reader, values = self._conversation
             read = [message for value in values if (message := reader.message(value)) is not None]
-            earlier = turns_of_messages(messages_before(read, question))
+            earlier = turns_of_messages(messages_before(read, question, files=self.question.files))
         earlier = earlier or self.remembered
         passed = [event for event in events if isinstance(event, TextPassed)]
         seen = context_in_prompts(
@@ -508,10 +508,8 @@ class RunLog:
                 if event.key in _OF_HISTORY
                 and not any(file in event.text for file in self.question.files)
             ],
-            texts=[
-                *self.question.files,
-                *(event.text for event in passed if event.key not in _NO_MATERIAL),
-            ],
+            files=self.question.files,
+            texts=[event.text for event in passed if event.key not in _NO_MATERIAL],
             said_before=self.said_before,
             is_conversation=self.is_conversation,
         )
