@@ -40,8 +40,11 @@ def _certificates() -> SSLContext:
     return httpx2.create_ssl_context()
 
 
-class _Client(httpx2.AsyncClient):
-    """HTTP client whose closing method has the name that `LoopClients` calls."""
+class _SinkClient(httpx2.AsyncClient):
+    """HTTP client of a sink, with `close` for `LoopClients`, which closes clients by that name.
+
+    `LoopClients` keeps one client for each event loop, as a connection belongs to its loop.
+    """
 
     async def close(self) -> None:
         await self.aclose()
@@ -70,7 +73,7 @@ class ProductSink(ABC):
     ) -> None:
         self._product, self.endpoint = product, endpoint
         self._headers, self._auth = headers, auth
-        self._clients: LoopClients[_Client] | None = None
+        self._clients: LoopClients[_SinkClient] | None = None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.endpoint!r})"
@@ -176,9 +179,9 @@ class ProductSink(ABC):
             retry_after=retry_after,
         )
 
-    def _new_client(self) -> _Client:
+    def _new_client(self) -> _SinkClient:
         with proxy_errors():
-            return _Client(
+            return _SinkClient(
                 base_url=self.endpoint,
                 # Uncompressed: a small compressed reply can be a huge one.
                 headers={**(self._headers or {}), "accept-encoding": "identity"},

@@ -33,8 +33,8 @@ class ResultsFile:
 
     Args:
         path: The file; an existing one is continued.
-        settings: Settings of the evaluation: JSON values by name. In the mapping `metrics`, the
-            file's metrics may be a subset of these.
+        settings: Settings of the evaluation, JSON values by name. An existing file must have the
+            same ones, but `metrics` may name further metrics than the file has.
         revised: Whether a line of a new file may replace an earlier one of the same run.
     """
 

@@ -277,8 +277,8 @@ def resolve_sink(spec: object) -> Sink:
 
 
 @dataclass(order=True, slots=True)
-class _Entry:
-    """Queued record, ordered by the time of its next attempt.
+class _QueuedRecord:
+    """Record in the queue of a `SinkWorker`, ordered by the time of its next attempt.
 
     Attributes:
         due: Time of the next attempt, monotonic.
@@ -286,7 +286,7 @@ class _Entry:
         record: The record.
         size: Characters of its texts.
         attempts: Failed attempts so far.
-        outcome: Set once the record is written or given up.
+        outcome: Set to `written`, `failed` or `dropped` after the last attempt.
     """
 
     due: float
@@ -320,7 +320,9 @@ class SinkWorker:
         self._choosing = sink if isinstance(sink, Choosing) else None
         self._thread = LoopThread(f"ragaliq-sink-{sink.name}")
         self._changed = threading.Condition()
-        self._waiting: list[_Entry] = []  # a heap: first what is due first, then what came first
+        self._waiting: list[
+            _QueuedRecord
+        ] = []  # a heap: first what is due first, then what came first
         self._wake = asyncio.Event()
         self._draining: asyncio.Task[None] | None = None
         self._counts: Counter[str] = Counter()
@@ -341,13 +343,13 @@ class SinkWorker:
             is_full = self._pending() >= limits.max_queue
             is_full |= self._held + size > limits.max_characters
             self._counts["records"] += 1
-            entry = _Entry(time.monotonic(), self._counts["records"], record, size)
+            item = _QueuedRecord(time.monotonic(), self._counts["records"], record, size)
             try:
                 if not (self._closed or is_full):
                     self._thread.loop().call_soon_threadsafe(self._wake_up)
-                    heapq.heappush(self._waiting, entry)
+                    heapq.heappush(self._waiting, item)
                     self._held += size
-                    return entry.outcome
+                    return item.outcome
             except RuntimeError:  # the interpreter ends
                 failure = SinkError("no thread can be started any more", kind="no_thread")
             self._counts["dropped"] += 1
@@ -397,8 +399,8 @@ class SinkWorker:
             self._counts["dropped"] += self._pending()
             self._held = 0
             self._changed.notify_all()
-        for entry in left:
-            entry.conclude("dropped")
+        for item in left:
+            item.conclude("dropped")
         self._thread.stop(1.0 if finished else 0.25, self._end)
         return finished
 
@@ -448,20 +450,20 @@ class SinkWorker:
                     async with asyncio.timeout(idle):
                         await self._wake.wait()
 
-    def _next_batch(self) -> tuple[list[_Entry], float | None]:
+    def _next_batch(self) -> tuple[list[_QueuedRecord], float | None]:
         """Next batch that is due, or the seconds until one is."""
         with self._changed:
-            now, batch = time.monotonic(), list[_Entry]()
+            now, batch = time.monotonic(), list[_QueuedRecord]()
             while self._waiting and len(batch) < self._limits.max_batch:
                 if (due := self._waiting[0].due) > now:
                     return batch, due - now
                 batch.append(heapq.heappop(self._waiting))
             return batch, None
 
-    async def _write(self, batch: Sequence[_Entry]) -> None:
+    async def _write(self, batch: Sequence[_QueuedRecord]) -> None:
         try:
             async with asyncio.timeout(self._limits.timeout):
-                await self.sink.write([entry.record for entry in batch])
+                await self.sink.write([item.record for item in batch])
         except SinkError as error:
             await self._failed(batch, error)
         except BaseException as error:
@@ -473,38 +475,38 @@ class SinkWorker:
         else:
             self._settle(batch, "written")
 
-    async def _failed(self, batch: Sequence[_Entry], how: SinkError) -> None:
+    async def _failed(self, batch: Sequence[_QueuedRecord], how: SinkError) -> None:
         self._report(how)
         limits, left = self._limits, list(batch)
         if how.undelivered is not None:
             ids = {record.evaluation_id for record in how.undelivered}
-            left = [entry for entry in batch if entry.record.evaluation_id in ids]
-            self._settle([entry for entry in batch if entry not in left], "written")
-        for entry in left:
-            entry.attempts += 1
+            left = [item for item in batch if item.record.evaluation_id in ids]
+            self._settle([item for item in batch if item not in left], "written")
+        for item in left:
+            item.attempts += 1
         again = [] if how.permanent else [e for e in left if e.attempts < limits.attempts]
-        self._settle([entry for entry in left if entry not in again], "failed")
+        self._settle([item for item in left if item not in again], "failed")
         if not again:
             return
         doubled = limits.backoff * 2.0 ** (again[0].attempts - 1)
         delay = min(max(spread(doubled), how.retry_after or 0.0), limits.max_backoff)
         with self._changed:
-            for entry in again:
-                entry.due = time.monotonic() + delay
-                heapq.heappush(self._waiting, entry)
+            for item in again:
+                item.due = time.monotonic() + delay
+                heapq.heappush(self._waiting, item)
         if len(left) == len(batch):
             # Nothing arrived: the receiver is failing, and further records can wait as well.
             await asyncio.sleep(delay)
 
-    def _settle(self, entries: Sequence[_Entry], outcome: str) -> None:
+    def _settle(self, queued: Sequence[_QueuedRecord], outcome: str) -> None:
         with self._changed:
-            if self._pending() >= len(entries):  # else counted as dropped by `close`
-                self._counts[outcome] += len(entries)
-                self._unsettled += len(entries)
-                self._held -= sum(entry.size for entry in entries)
+            if self._pending() >= len(queued):  # else counted as dropped by `close`
+                self._counts[outcome] += len(queued)
+                self._unsettled += len(queued)
+                self._held -= sum(item.size for item in queued)
             self._changed.notify_all()
-        for entry in entries:
-            entry.conclude(outcome)
+        for item in queued:
+            item.conclude(outcome)
 
     def _report(self, error: SinkError) -> None:
         """Count a failure, log the first one of its kind, and call `on_error`."""

@@ -239,7 +239,10 @@ class PipelineCosts:
 
 
 class NamedMetric(Protocol):
-    """Fields of a metric that a summary reads to show it before it has results."""
+    """Metric that a `Summary` lists even if it has no results, such as an `Evaluator`.
+
+    A protocol, so that this package does not import the evaluators.
+    """
 
     name: str
     threshold: float

@@ -140,17 +140,19 @@ def _no_interpreter() -> str | None:
 
 
 class ProcessExecutor:
-    """Evaluates cases in a child process, several at once; used on one event loop.
+    """Child process in which a `Scorer` evaluates cases, several at once, on one event loop.
 
-    The process starts with the first case. If it cannot be started, the calling thread must
-    evaluate cases itself, which is logged once.
+    An embedded judge is CPU-bound: in the application's own process it would hold the
+    interpreter's lock while requests wait. The process starts with the first case and is started
+    again if it ends. If it cannot be started, `build` and `evaluate` return None, which is logged
+    once, and the scorer evaluates on the calling thread.
 
     Args:
         judge: The embedded judge, or a local small one.
         niceness: Added to the process's priority number.
 
     Attributes:
-        gave_up: Whether the calling thread evaluates because no process could be started.
+        gave_up: Whether no process could be started; none is tried again.
     """
 
     def __init__(self, judge: LLMJudge, *, niceness: int) -> None:
@@ -339,7 +341,7 @@ class ChildLostError(Exception):
 
     Args:
         hung: Whether it was killed because it had been silent for too long.
-        was_asked: Whether it may have received the whole question.
+        was_asked: Whether it may have received the whole message. If not, the case is retried.
     """
 
     def __init__(self, *, hung: bool, was_asked: bool = True) -> None:
@@ -348,8 +350,14 @@ class ChildLostError(Exception):
 
 
 @dataclass(eq=False)
-class _Asked:
-    """A message that a process has not answered yet."""
+class _PendingRequest:
+    """Message to a child process that it has not answered yet.
+
+    Attributes:
+        reply: Set to the reply, or to the error if the process is lost.
+        since: Time when it was sent, by the loop's clock.
+        silent_for: Seconds without any message from the process after which it is killed.
+    """
 
     reply: asyncio.Future[Message]
     since: float
@@ -361,13 +369,17 @@ class _Asked:
 
 
 class Child:
-    """Running child process; made with `start`, used on the event loop that started it."""
+    """Running child process of a `ProcessExecutor`: sends it requests and matches its replies.
+
+    Made with `start`, used on the event loop that started it. A process that is silent for too
+    long is killed.
+    """
 
     def __init__(self, process: subprocess.Popen[bytes], channel: Channel) -> None:
         self._process = process
         self._channel = channel
         self._loop = asyncio.get_running_loop()
-        self._waiting: dict[int, _Asked] = {}
+        self._waiting: dict[int, _PendingRequest] = {}
         self._numbers = itertools.count()  # 0 is the plan, whose reply has no number
         self._evaluators: dict[str, int] = {}
         self._heard = self._loop.time()
@@ -459,13 +471,13 @@ class Child:
             ChildLostError: The process ended first.
         """
         number = next(self._numbers)
-        asked = _Asked(self._loop.create_future(), self._loop.time(), silent_for)
-        self._waiting[number] = asked
+        request = _PendingRequest(self._loop.create_future(), self._loop.time(), silent_for)
+        self._waiting[number] = request
         self._send(number, {"id": number} | message)
-        if self._timer is None or self._timer.when() > asked.since + silent_for:
+        if self._timer is None or self._timer.when() > request.since + silent_for:
             self._watch()
         try:
-            return await asked.reply
+            return await request.reply
         finally:
             self._waiting.pop(number, None)
 
@@ -521,9 +533,9 @@ class Child:
                 while (message := await self._channel.receive()) is not None:
                     self._heard = self._loop.time()
                     number = message.get("id", 0)
-                    asked = self._waiting.get(number)
-                    if asked is not None and not asked.reply.done():
-                        asked.reply.set_result(message)
+                    request = self._waiting.get(number)
+                    if request is not None and not request.reply.done():
+                        request.reply.set_result(message)
             await self._reap(_EXIT_WITHIN)
         finally:
             # Also if the loop ends because the monitor was garbage-collected without being closed.
@@ -589,8 +601,8 @@ def _kill_unwanted(starting: Future[tuple[subprocess.Popen[bytes], socket.socket
 class Channel:
     """One end of a socket pair, used on one event loop.
 
-    Messages sent at about the same time go out in one write: each system call releases the
-    interpreter's lock, and the application would wait for it.
+    Messages sent at about the same time go out in one write. Each system call gives up the
+    interpreter's lock, and taking it back makes the application's threads wait.
 
     Args:
         end: The connected socket, which the channel owns.

@@ -21,7 +21,7 @@ ENV_BROKER_URL, ENV_HEARTBEAT = "RAGALIQ_BROKER_URL", "RAGALIQ_WORKER_HEARTBEAT"
 
 
 class JudgeSettings(BaseModel):
-    """Variables that select the judge; None if not set."""
+    """Environment variables that select the judge; None if not set."""
 
     judge: str | None = None
     model: str | None = None
@@ -29,7 +29,7 @@ class JudgeSettings(BaseModel):
 
 
 class LiveSettings(JudgeSettings):
-    """Variables that a monitor reads."""
+    """Environment variables that a monitor reads."""
 
     sample_rate: float = Field(1.0, ge=0.0, le=1.0)
     enabled: bool = True

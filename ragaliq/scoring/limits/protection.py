@@ -54,11 +54,12 @@ class Limits:
         require_kind(CircuitBreaker, breaker=self.breaker)
 
 
-class _Sized(Protocol):
-    """A case or a log: its size gives the tokens to expect."""
+class _CaseOrLog(Protocol):
+    """Case, or the `RunLog` that it is made from later, for an estimate of its tokens."""
 
     @property
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """Bytes of its texts, about."""
 
 
 class Protection:
@@ -122,7 +123,7 @@ class Protection:
                 await limit.aclose()
 
     @asynccontextmanager
-    async def judging(self, case: _Sized) -> AsyncIterator[dict[str, EvaluationResult]]:
+    async def judging(self, case: _CaseOrLog) -> AsyncIterator[dict[str, EvaluationResult]]:
         """Apply the limits to the block, which evaluates a case and fills in the results.
 
         However the block ends, the cost is charged and the breaker updated.

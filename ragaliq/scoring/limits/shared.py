@@ -116,6 +116,8 @@ class Taken(NamedTuple):
 class _LastReply(NamedTuple):
     """Usage of the windows as of the storage's last reply.
 
+    If the storage becomes unavailable, this process computes from it how much it may still use.
+
     Attributes:
         at: Time of the reply, by the local clock.
         totals: Usage of each window by all processes.
