@@ -37,20 +37,23 @@ class Call(NamedTuple):
     Attributes:
         messages: Its prompt.
         reply: Its reply; None if it failed.
-        also: Texts in the arguments of its tool calls, which may be structured answers.
+        tool_arguments: Texts in the arguments of the tools that it called: a structured answer is
+            often given as a tool's argument.
         began: Position of its start in the run's order of events.
         ended: Position of its end there.
-        is_aside: Whether it works for a retriever: its reply is a query or a grade, not an answer.
-        for_tool: Result of the tool that it works for, which may contain its reply.
+        is_for_retriever: Whether it ran inside a retriever: its reply is a query or a grade, not an
+            answer.
+        for_tool: Result of the tool that it ran inside, which may repeat its reply; empty for none.
         to_answer: Number of enclosing steps up to one that returned the answer; infinite for none.
+            Of several calls with the same reply, the nearest gave the answer.
     """
 
     messages: Sequence[Message]
     reply: str | None
-    also: Sequence[str] = ()
+    tool_arguments: Sequence[str] = ()
     began: int = 0
     ended: int = 0
-    is_aside: bool = False
+    is_for_retriever: bool = False
     for_tool: str = ""
     to_answer: float = inf
 
@@ -78,11 +81,11 @@ def calls_behind(
     answering = answering_calls(calls, answer)
     replies: dict[str, list[Call]] = defaultdict(list)
     for call in calls:
-        if call.reply and not call.is_aside and (reply := words(call.reply)) not in queries:
+        if call.reply and not call.is_for_retriever and (reply := words(call.reply)) not in queries:
             replies[reply].append(call)
-        for text in () if call.is_aside else values_of(call):  # of a structured reply
-            if is_telling(said := words(text)) and said not in queries:
-                replies[said].append(call)
+        for text in () if call.is_for_retriever else values_of(call):  # of a structured reply
+            if is_telling(value := words(text)) and value not in queries:
+                replies[value].append(call)
     index = PhraseIndex(reply for reply in replies if is_telling(reply))
     short = PhraseIndex(reply for reply in replies if not is_telling(reply) and not reply.isdigit())
     inside = cache(index.inside)
@@ -127,19 +130,19 @@ def answering_calls(calls: Sequence[Call], answer: str) -> list[Call]:
     answer = normalize(without_citations(answer))
     if not answer:
         return []
-    said = [
-        (call, [normalize(without_citations(text)) for text in (call.reply, *call.also)])
+    replied = [
+        (call, [normalize(without_citations(text)) for text in (call.reply, *call.tool_arguments)])
         for call in calls
-        if call.reply is not None and not call.is_aside
+        if call.reply is not None and not call.is_for_retriever
     ]
-    same = [call for call, texts in said if answer in texts]
+    same = [call for call, texts in replied if answer in texts]
     # A field of a structured reply, or a reply with more around it.
     padded = f" {answer} "
-    same = same or [call for call, texts in said if any(padded in f" {text} " for text in texts)]
+    same = same or [call for call, texts in replied if any(padded in f" {text} " for text in texts)]
     if same:
         # A grader's "yes" may be the answer's words as well.
         return [min(reversed(same), key=lambda call: call.to_answer)]
-    return _parts(said, answer) or _touched_up(said, answer)
+    return _parts(replied, answer) or _touched_up(replied, answer)
 
 
 class FinalReply(NamedTuple):
@@ -159,7 +162,7 @@ class FinalReply(NamedTuple):
         """Text of the reply, or the arguments of a tool that ended the run."""
         if self.call is None:
             return ""
-        return self.call.reply or next(iter(self.call.also), "")
+        return self.call.reply or next(iter(self.call.tool_arguments), "")
 
 
 def final_reply(calls: Sequence[Call], documents: Collection[str]) -> FinalReply:
@@ -172,9 +175,9 @@ def final_reply(calls: Sequence[Call], documents: Collection[str]) -> FinalReply
         calls: The run's calls, in the order of their beginnings.
         documents: The texts that were found.
     """
-    in_order = sorted((c for c in calls if not c.is_aside), key=lambda call: call.ended)
+    in_order = sorted((c for c in calls if not c.is_for_retriever), key=lambda call: call.ended)
     replied = [call for call in in_order if (call.reply or "").strip()]
-    if in_order and in_order[-1] not in replied and in_order[-1].also:
+    if in_order and in_order[-1] not in replied and in_order[-1].tool_arguments:
         return FinalReply(in_order[-1])
     shown = [
         call
@@ -224,16 +227,16 @@ def _quotes(call: Call, earlier: Call) -> bool:
 
 
 def _shared(text: str | None, other: str | None) -> float:
-    """Share of a text's runs of three words that occur in another."""
-    own, others = (_grams(normalize(each or "")) for each in (text, other))
+    """Share of a text's sequences of three words that occur in another."""
+    own, others = (_trigrams(normalize(each or "")) for each in (text, other))
     return len(own & others) / len(own) if own else 0.0
 
 
-def _parts(said: Sequence[tuple[Call, list[str]]], answer: str) -> list[Call]:
+def _parts(replied: Sequence[tuple[Call, list[str]]], answer: str) -> list[Call]:
     """Calls whose replies occur in the answer; of equal ones as many as occur."""
     telling = max(1, min(_TELLING, len(answer) // 2))
     parts: defaultdict[str, list[Call]] = defaultdict(list)
-    for call, (reply, *_) in said:
+    for call, (reply, *_) in replied:
         if (len(reply) >= telling or is_telling(reply)) and f" {reply} " in f" {answer} ":
             parts[reply].append(call)
     whole = [
@@ -245,12 +248,12 @@ def _parts(said: Sequence[tuple[Call, list[str]]], answer: str) -> list[Call]:
     return list({id(call): call for call in found}.values())
 
 
-def _touched_up(said: Sequence[tuple[Call, list[str]]], answer: str) -> list[Call]:
+def _touched_up(replied: Sequence[tuple[Call, list[str]]], answer: str) -> list[Call]:
     """Call whose reply was rewritten, or whose structured reply filled a template."""
-    grams, words = _grams(answer), set(answer.split())
+    grams, words = _trigrams(answer), set(answer.split())
     best: tuple[float, Call] | None = None
-    for call, texts in sorted(said, key=lambda each: each[0].ended):
-        share = len(grams & _grams(" ".join(texts))) / len(grams) if grams else 0.0
+    for call, texts in sorted(replied, key=lambda each: each[0].ended):
+        share = len(grams & _trigrams(" ".join(texts))) / len(grams) if grams else 0.0
         if share < _TOUCHED_UP:
             values = normalize(" ".join(values_of(call))).split()
             filled = sum(value in words for value in values) / len(values) if values else 0.0
@@ -263,7 +266,7 @@ def _touched_up(said: Sequence[tuple[Call, list[str]]], answer: str) -> list[Cal
 def values_of(call: Call) -> list[str]:
     """Values of a structured reply, without field names."""
     reply = (call.reply or "").strip().removeprefix("```json").strip("`\n ")
-    values, todo = list(call.also), []
+    values, todo = list(call.tool_arguments), []
     if reply[:1] in {"{", "["}:
         with suppress(ValueError, RecursionError):
             todo.append(json.loads(reply))
@@ -276,6 +279,6 @@ def values_of(call: Call) -> list[str]:
     return values
 
 
-def _grams(text: str) -> set[tuple[str, ...]]:
+def _trigrams(text: str) -> set[tuple[str, ...]]:
     held = text.split()
     return {tuple(held[i : i + 3]) for i in range(len(held) - 2)}

@@ -16,8 +16,9 @@ class RunFilter:
     """Selects the runs that a handler captures.
 
     Args:
-        only: Follow the outermost run that one of these describes; everything where it is None.
-        ignore: Follow no run that one of these describes, nor anything inside it.
+        only: Names, tags or metadata of the runs to follow; of nested ones the outermost is
+            followed. None follows every run.
+        ignore: Names, tags or metadata of runs that are not followed, nor anything inside them.
 
     Raises:
         ConfigurationError: One of them is neither a text nor a mapping.

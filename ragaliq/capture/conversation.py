@@ -97,23 +97,26 @@ def parts_of(question: str) -> list[str]:
     return [part.strip() for part in question.strip().split("\n\n")]
 
 
-def _said_by_models(history: Sequence[Turn], known: Sequence[Turn]) -> set[str]:
+def _texts_of_models(history: Sequence[Turn], known: Sequence[Turn]) -> set[str]:
     """Texts of a history that are not the user's, whatever their role.
 
     Agents often pass reports and critiques on as user messages: messages between the latest known
     question and its answer are not from the user.
     """
-    said = {turn.text.strip() for turn in known if turn.role == "assistant"}
+    texts = {turn.text.strip() for turn in known if turn.role == "assistant"}
     latest_first = [turn.text.strip() for turn in reversed(history)]
     asked, answered = (turn.text.strip() for turn in known[-2:]) if len(known) > 1 else ("", "")
     if answered in latest_first:
         after = latest_first[latest_first.index(answered) + 1 :]
-        said.update(after[: after.index(asked)] if asked in after else ())
-    return said
+        texts.update(after[: after.index(asked)] if asked in after else ())
+    return texts
 
 
 class Conversations:
     """Latest turns of the latest conversations, by name.
+
+    The queue of a monitor and the reader of trace files keep them: a case whose application sends
+    only the latest question gets its history from here.
 
     At most 1,000 conversations are kept, of 16 MiB together; the least recently used goes first.
     Not thread-safe.
@@ -154,9 +157,11 @@ class Conversations:
         known = self._turns.pop(name, [])
         self._size -= sum(turn.size for turn in known)
         history = case.history or (known if fills else [])
-        said = _said_by_models(history, known)
+        from_models = _texts_of_models(history, known)
         history = [
-            turn.model_copy(update={"role": "assistant"}) if turn.text.strip() in said else turn
+            turn.model_copy(update={"role": "assistant"})
+            if turn.text.strip() in from_models
+            else turn
             for turn in history
         ]
         chunks = {turn.text.strip(): turn.context for turn in known if turn.context}

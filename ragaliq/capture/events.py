@@ -21,11 +21,16 @@ class ModelCalled(NamedTuple):
 
 
 class Replied(NamedTuple):
-    """A model replied: its text, and the texts in the arguments of the tools that it called."""
+    """A model replied.
+
+    Attributes:
+        text: The reply; may be empty.
+        tool_arguments: Texts in the arguments of the tools that it called.
+    """
 
     step: Step
     text: str
-    also: Sequence[str] = ()
+    tool_arguments: Sequence[str] = ()
 
 
 class Searched(NamedTuple):
@@ -65,7 +70,7 @@ class StepGiven(NamedTuple):
 
 
 class StepReturned(NamedTuple):
-    """A step returned documents, or a state that holds lists of them by key."""
+    """A step returned documents (`passages`), or a state that holds lists of them (`by_key`)."""
 
     step: Step
     passages: Passages | None
@@ -73,7 +78,10 @@ class StepReturned(NamedTuple):
 
 
 class TextPassed(NamedTuple):
-    """A step got or returned a text under a key; the key is empty if the text is the value."""
+    """A step got or returned a text under a key; the key is empty if the text is the value.
+
+    It may be a context, the answer, or a text of the application in a prompt without documents.
+    """
 
     step: Step
     text: str
@@ -146,7 +154,7 @@ def write_event(event: Event, steps: Mapping[Step, int]) -> list[Any]:
             written.append(None if value is None else write_passages(value))
         elif name == "by_key":
             written.append(value and [[str(k), write_passages(held)] for k, held in value.items()])
-        elif name == "also":
+        elif name == "tool_arguments":
             written.append([*value])
         elif name == "is_input":
             written.append(value)

@@ -58,9 +58,10 @@ class FoundContext(NamedTuple):
         source: Their source, such as `prompt`, `retriever` or `tool`.
         missing: Reason why there are none.
         history: The conversation before the question, if known.
-        prompt: The rest of the prompts.
+        prompt: Texts of the prompts that say more than passages do, such as instructions, without
+            models' words and the question. Passages in them stay in their places.
         left_out: Passages that were found but are in no prompt.
-        cut: Earlier words of models, which were removed.
+        cut: Earlier words of models, which were removed from the prompts.
     """
 
     passages: Sequence[Passage]
@@ -148,15 +149,16 @@ def context_in_prompts(
 
 
 class _Document(NamedTuple):
-    """A candidate to look for in prompts.
+    """A candidate that is looked for in prompts, unless all of it is a model's words.
 
     Attributes:
         candidate: The candidate.
-        said: Its text with earlier words of models marked; None if it has none.
+        marked: Its text with earlier words of models marked, which the chunk lacks; None
+            if it has none.
     """
 
     candidate: Candidate
-    said: MarkedText | None
+    marked: MarkedText | None
 
 
 class _Place(NamedTuple):
@@ -168,18 +170,19 @@ class _Place(NamedTuple):
     word: int
 
 
-class _Shown(NamedTuple):
-    """A text of a prompt.
+class _PromptText(NamedTuple):
+    """A text of a prompt in which documents are looked for.
 
     Attributes:
         text: The text, with the owners of its words.
         place: Its position.
-        is_tools: Whether it is a tool result, or a document for the model to cite.
+        is_source: Whether it is a tool result, or a document for the model to cite: it is a chunk
+            itself if neither a known document nor a model's words occur in it.
     """
 
     text: MarkedText
     place: _Place
-    is_tools: bool
+    is_source: bool
 
 
 class _PromptSearch:
@@ -207,7 +210,7 @@ class _PromptSearch:
                     self._first_shown.setdefault(text, call.began)
         self._models = ModelWords(
             calls,
-            [(role, said) for role, said in past if said and said != self._question],
+            [(role, words) for role, words in past if words and words != self._question],
             queries,
             normalized,
         )
@@ -229,7 +232,7 @@ class _PromptSearch:
                 each in self._documents and each != words for each in self._known.inside(words)
             ):
                 del self._documents[words]
-        self._texts: list[_Shown] = []
+        self._texts: list[_PromptText] = []
         self._found: dict[str, tuple[_Place, Passage]] = {}
 
     def _take(self, candidates: Sequence[Candidate]) -> None:
@@ -253,17 +256,17 @@ class _PromptSearch:
             if candidate.is_all:
                 passage = passage._replace(text=readable(passage.text))
             each = candidate._replace(passage=passage)
-            said = self._said_in(each)
-            if said is not None and each.is_all:
+            marked = self._marked(each)
+            if marked is not None and each.is_all:
                 continue  # the rest of it is not a separate passage
-            if said is not None and not says_something(said.without(Owner.MODEL)):
+            if marked is not None and not says_something(marked.without(Owner.MODEL)):
                 self._saw_reply = True
                 self._cut.setdefault(passage.text)
                 continue
             rank[words] = has
-            self._documents[words] = _Document(each, said)
+            self._documents[words] = _Document(each, marked)
 
-    def _said_in(self, candidate: Candidate) -> MarkedText | None:
+    def _marked(self, candidate: Candidate) -> MarkedText | None:
         """Text of a candidate with earlier words of models marked; None if it has none."""
         if candidate.passage.shown_as:
             return None
@@ -301,26 +304,26 @@ class _PromptSearch:
                         continue
                     seen.add(text)
                     is_source = is_tools or text in message.documents
-                    shown = _Shown(MarkedText(text), _Place(order, number, part, 0), is_source)
+                    shown = _PromptText(MarkedText(text), _Place(order, number, part, 0), is_source)
                     if shown.text.words:
                         self._mark(shown, self._first_shown[text])
                         self._texts.append(shown)
         self._take_cut()
 
-    def _mark(self, shown: _Shown, at: int) -> None:
+    def _mark(self, shown: _PromptText, at: int) -> None:
         """Assign owners to the words of a prompt's text."""
         text = shown.text
         # A document that an earlier reply quotes is not shown there.
-        transcript = [] if shown.is_tools else mark_transcript(text, is_sure=True)
+        transcript = [] if shown.is_source else mark_transcript(text, is_sure=True)
         for words, letters in self._known.find(text.words).items():
             for place in (text.place(at, words) for at in letters if words in self._documents):
                 # Neighbours share what overlaps.
                 if Owner.NOBODY in text.owners[place]:
                     text.mark(place, Owner.DOCUMENT)
                     self._note(words, shown, place)
-        for said in (*transcript, *self._models.mark(text, at, is_found=shown.is_tools)):
+        for cut in (*transcript, *self._models.mark(text, at, is_found=shown.is_source)):
             self._saw_reply = True
-            self._cut.setdefault(said)
+            self._cut.setdefault(cut)
         is_whole = f" {self._question} " in f" {text.words} "
         for asked in [self._question] if is_whole else self._asked:
             is_sure = is_telling(asked)
@@ -328,14 +331,14 @@ class _PromptSearch:
                 if text.is_free(place) and (is_sure or text.stands_alone(place)):
                     text.mark(place, Owner.QUESTION)
 
-    def _note(self, words: str, shown: _Shown, place: slice) -> None:
+    def _note(self, words: str, shown: _PromptText, place: slice) -> None:
         """Record the place of a document, without words of models in it."""
-        candidate, said = self._documents[words]
+        candidate, marked = self._documents[words]
         passage = candidate.passage
-        if said is not None:
-            passage = passage._replace(text=said.without(Owner.MODEL))
+        if marked is not None:
+            passage = passage._replace(text=marked.without(Owner.MODEL))
             owners = shown.text.owners
-            for offset, owner in enumerate(said.owners):
+            for offset, owner in enumerate(marked.owners):
                 if owner == Owner.MODEL:
                     owners[place.start + offset] = Owner.MODEL
             self._saw_reply = True
@@ -345,10 +348,10 @@ class _PromptSearch:
         """Find the sentences, or the beginning, of documents that are only partly in a prompt."""
         missing = [words for words in self._documents if words not in self._found]
         for words in missing[:_MOST_CUT]:
-            candidate, said = self._documents[words]
-            if said is not None:
+            candidate, marked = self._documents[words]
+            if marked is not None:
                 continue
-            original, kept = candidate.passage.text, list[tuple[_Shown, slice, str]]()
+            original, kept = candidate.passage.text, list[tuple[_PromptText, slice, str]]()
             sentences = [part for part in _SENTENCE_END.split(original) if part and part.strip()]
             for sentence in sentences if len(sentences) > 1 else ():
                 if found := self._free_place(normalize(sentence)):
@@ -363,7 +366,7 @@ class _PromptSearch:
                 first = min(shown.place._replace(word=place.start) for shown, place, _ in kept)
                 self._found[words] = first, passage
 
-    def _beginning(self, original: str) -> tuple[_Shown, slice, str] | None:
+    def _beginning(self, original: str) -> tuple[_PromptText, slice, str] | None:
         """Longest beginning of a passage in a prompt, down to whole words."""
         words = normalize(original).split()
         if not self._free_place(" ".join(words[: 2 * _LEAST_PART])):
@@ -377,7 +380,7 @@ class _PromptSearch:
         found = self._free_place(normalize(cut))
         return (*found, cut) if found else None
 
-    def _free_place(self, words: str) -> tuple[_Shown, slice] | None:
+    def _free_place(self, words: str) -> tuple[_PromptText, slice] | None:
         """Place of words without an owner; None if there are too few."""
         if words.count(" ") < _LEAST_PART - 1 or not is_telling(words):
             return None
@@ -396,7 +399,7 @@ class _PromptSearch:
         rest: dict[str, None] = {}
         for shown in self._texts:
             text = shown.text
-            if shown.is_tools and Owner.DOCUMENT not in text.owners and self._take_tools(shown):
+            if shown.is_source and Owner.DOCUMENT not in text.owners and self._take_source(shown):
                 continue
             if any(map(says_something, text.unowned())):
                 asked = () if self._asks_itself else (Owner.QUESTION,)
@@ -418,8 +421,8 @@ class _PromptSearch:
                 missing = "not_in_prompt" if self._documents else "only_replies"
         return FoundContext(passages, "prompt", missing, history, prompt, left_out, cut)
 
-    def _take_tools(self, shown: _Shown) -> bool:
-        """Make a tool result a chunk; False if models had said a part of it."""
+    def _take_source(self, shown: _PromptText) -> bool:
+        """Make a source a chunk; False if a part of it is earlier words of a model."""
         text = shown.text
         if Owner.MODEL in text.owners:
             return False

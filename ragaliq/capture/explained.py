@@ -15,13 +15,16 @@ _LATEST = 64
 class Explanation(NamedTuple):
     """Parts of one run's case with their sources, or the reason why it has no case.
 
+    A handler's `explain(run_id)` returns it to a developer who checks what was captured.
+
     Attributes:
         run_id: The run's id.
         outcome: `submitted`, `withdrawn` (a guard had scored it), or the reason of no case.
         sources: Sources of question, context and answer, and the reason of no context.
         question: The question; empty if none was found.
         contexts: The chunks.
-        prompt: The rest of the model's prompt.
+        prompt: Texts of the prompts that say more than the chunks do, such as instructions, without
+            models' words and the question. Chunks in them stay in their places.
         answer: The answer; empty if none was found.
         not_shown: Passages that were found but are in none of the relevant prompts.
         cut: Normalized words of models that were removed from the prompts.

@@ -50,11 +50,11 @@ def extract_parts(
 ) -> bool:
     """Call the application's function and record the parts; False, with a warning, if it failed."""
     try:
-        said = extract(inputs, outputs)
-        if said is not None and not isinstance(said, Mapping):
-            kind = type(said).__name__
+        parts = extract(inputs, outputs)
+        if parts is not None and not isinstance(parts, Mapping):
+            kind = type(parts).__name__
             raise _UnreadableError(f"it must return a mapping, not {kind}")  # noqa: TRY301 - as what it names
-        for what, value in (said or {}).items():
+        for what, value in (parts or {}).items():
             if what == "contexts" and value is not None:
                 log.passages, log.replaces = None, True
             name_part(log, what, value, reader=reader)
@@ -158,8 +158,8 @@ class Overrides:
             return False
         if not log.answer.text:
             held = dict(self._at("answer", fresh))
-            said = next(iter(held.values()), None) if len(held) < 2 else held
-            log.answer = named(self._reader.answer_text(said)) or log.answer
+            answer = next(iter(held.values()), None) if len(held) < 2 else held
+            log.answer = named(self._reader.answer_text(answer)) or log.answer
         if log.passages is None:
             log.passages = self.passages(outputs)
         return True

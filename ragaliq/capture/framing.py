@@ -16,10 +16,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class RunFrame(Protocol):
-    """A run with a marked begin and end, as `frame_calls` uses it: it sets the answer, and ends it.
+    """Run of one call of a function that `frame_calls` decorates; `FramedRun` is one.
+
+    `frame_calls` runs the function inside it, sets the answer, and ends it.
 
     Attributes:
-        answer: What the run returned; the last model's reply where it is None.
+        answer: What the function returned; None for the last model's reply.
     """
 
     answer: Any
@@ -32,24 +34,28 @@ class RunFrame(Protocol):
 
 
 class FramingHandler(Protocol):
-    """The methods of a handler that a `FramedRun` calls."""
+    """Handler of a framework, as a `FramedRun` uses it: begins and ends the captured run."""
 
     def frame_started(self, question: Any, pipeline: str) -> Any:
-        """Begin a run; None inside a framed run, of which it is a part. Never raises."""
+        """Begin a run; None inside another framed run, which it is a part of. Never raises."""
 
     def frame_ended(self, run: Any, answer: Any, error: BaseException | None) -> None:
-        """End a run; never raises."""
+        """End the run that `frame_started` returned; never raises."""
 
 
 class FramedRun:
-    """A run that lasts as long as a `with` block; made by a handler's `run`.
+    """Run whose begin and end the application marks: with `handler.run`, or `handler.trace`.
+
+    Everything inside is one run and one case, also searches and model calls of plain code that no
+    chain or engine holds together. A handler's `run` returns it for a `with` block; `trace` makes
+    one for each call of the decorated function.
 
     Attributes:
-        answer: Set it to the answer; by default it is the last model's reply.
+        answer: The application sets it to the answer; by default it is the last model's reply.
 
     Args:
-        handler: Follows the run.
-        current: Holds the run that the code of this task or thread framed.
+        handler: Begins and ends the captured run.
+        current: Context variable for the framed run in progress, by which the handler finds it.
         question: The user's question.
         pipeline: The run's name in results.
     """
@@ -191,7 +197,7 @@ def _returned(result: Any, frame: RunFrame, text_of: Callable[[Any], str]) -> An
 def _follow_items(
     items: Generator[Any, Any, Any], frame: RunFrame, text_of: Callable[[Any], str]
 ) -> Generator[Any, None, None]:
-    said: list[str] = []
+    texts: list[str] = []
     try:
         while True:
             with frame.inside():  # the caller's own work between two items is not the run's
@@ -199,20 +205,20 @@ def _follow_items(
                     item = next(items)
                 except StopIteration:
                     break
-            said.append(text_of(item))
+            texts.append(text_of(item))
             yield item
     except BaseException as error:
         items.close()
         frame.ended(error)
         raise
-    frame.answer = "".join(said)
+    frame.answer = "".join(texts)
     frame.ended()
 
 
 async def _afollow_items(
     items: AsyncGenerator[Any, Any], frame: RunFrame, text_of: Callable[[Any], str]
 ) -> AsyncGenerator[Any]:
-    said: list[str] = []
+    texts: list[str] = []
     try:
         while True:
             with frame.inside():
@@ -220,11 +226,11 @@ async def _afollow_items(
                     item = await anext(items)
                 except StopAsyncIteration:
                     break
-            said.append(text_of(item))
+            texts.append(text_of(item))
             yield item
     except BaseException as error:
         await items.aclose()
         frame.ended(error)
         raise
-    frame.answer = "".join(said)
+    frame.answer = "".join(texts)
     frame.ended()

@@ -1,8 +1,8 @@
 """Words of the models of a run and its conversation, which are never evidence.
 
 A reply may be passed on whole or in part, in a tool's JSON, in a sentence around it, as a document.
-Short replies are found whole. Of longer ones, runs of a few words are found that were not in the
-model's own prompt: words that it copies from a document stay the document's.
+Short replies are found whole. Of longer ones, sequences of a few words are found that were not in
+the model's own prompt: words that it copies from a document stay the document's.
 """
 
 from __future__ import annotations
@@ -15,19 +15,21 @@ from ragaliq.capture.phrases import MarkedText, Owner, PhraseIndex, is_telling, 
 from ragaliq.capture.transcripts import ASSISTANT, ASSISTANT_SAYS, mark_transcript
 
 # Words of a sequence that is searched for, and characters in scripts without spaces.
-_RUN, _SIGNS = 5, 12
+_SEQUENCE, _SIGNS = 5, 12
 # Least words of a tool's argument that is cut out of the tool's result: shorter ones may be a
 # document's words as well.
 _LONG_QUERY = 8
 
 
-class _Said(NamedTuple):
-    """Time and kind of a model's words.
+class _Utterance(NamedTuple):
+    """One time that a model wrote some words; `ModelWords` keeps it by these words.
 
     Attributes:
-        ended: Position of the reply's end in the run's order of events.
-        for_tool: Result of the tool that the model works for, normalized.
-        is_query: Whether they are a query or another argument of a tool, not a reply's text.
+        ended: Position of the reply's end in the run's order of events: only later texts repeat it.
+        for_tool: Normalized result of the tool that the model ran inside. If it equals these words,
+            the tool returned the model's reply, which is removed however short it is.
+        is_query: Whether the words are a query or another argument of a tool. A document that was
+            found with a query may contain its words, so that short ones are not removed there.
     """
 
     ended: int
@@ -36,7 +38,10 @@ class _Said(NamedTuple):
 
 
 class ModelWords:
-    """Replies, tools' arguments and earlier turns: finds those said before a moment of a run.
+    """Index of what models wrote in a run and its conversation: replies and tools' arguments.
+
+    The search for evidence marks these words in prompts and passages that came later, because a
+    model's words do not support an answer.
 
     Args:
         calls: The run's calls of models, in the order of their beginnings.
@@ -53,20 +58,20 @@ class ModelWords:
         normalized: Callable[[str], str],
     ) -> None:
         self._past = {words: role for role, words in past}
-        self._replies: dict[str, list[_Said]] = {}
+        self._replies: dict[str, list[_Utterance]] = {}
         last = max((call.began for call in calls), default=0)
         for call in calls:
-            if call.is_aside or call.reply is None or call.ended > last:
+            if call.is_for_retriever or call.reply is None or call.ended > last:
                 continue  # no later prompt can contain it
             tool = normalized(call.for_tool)
             reply = normalized(call.reply)
-            self._note(reply, _Said(call.ended, tool, is_query=reply in queries))
-            for text in call.also:
-                self._note(normalized(text), _Said(call.ended, is_query=True))
-        for reply, (said, *_) in list(self._replies.items()):
+            self._note(reply, _Utterance(call.ended, tool, is_query=reply in queries))
+            for text in call.tool_arguments:
+                self._note(normalized(text), _Utterance(call.ended, is_query=True))
+        for reply, (first, *_) in list(self._replies.items()):
             for words in queries - self._replies.keys():
                 if f" {words} " in f" {reply} ":  # one of several that the model listed
-                    self._note(words, said._replace(is_query=True))
+                    self._note(words, first._replace(is_query=True))
         self._phrases = PhraseIndex(
             words
             for words in (*self._replies, *self._past)
@@ -79,13 +84,13 @@ class ModelWords:
         self._arguments = PhraseIndex(
             words
             for words, each in self._replies.items()
-            if is_telling(words) and all(said.is_query for said in each)
+            if is_telling(words) and all(one.is_query for one in each)
         )
-        self._runs: dict[str, _Said] = {}
+        self._sequences: dict[str, _Utterance] = {}
 
-    def _note(self, words: str, said: _Said) -> None:
+    def _note(self, words: str, utterance: _Utterance) -> None:
         if words:
-            self._replies.setdefault(words, []).append(said)
+            self._replies.setdefault(words, []).append(utterance)
 
     @property
     def is_empty(self) -> bool:
@@ -98,7 +103,7 @@ class ModelWords:
 
     def wrote(self, words: str, at: int) -> bool:
         """True if a model had said exactly this before, also as a tool's argument."""
-        return any(said.ended <= at for said in self._replies.get(words, ()))
+        return any(each.ended <= at for each in self._replies.get(words, ()))
 
     def learn(self, texts: Iterable[tuple[str, int]]) -> None:
         """Separate models' own words from words of their prompts.
@@ -107,23 +112,23 @@ class ModelWords:
             texts: What was shown or found, normalized, with when that was.
         """
         replies = [
-            (said.ended, words, said)
+            (utterance.ended, words, utterance)
             for words, each in self._replies.items()
             if _is_long(words)
-            for said in each
+            for utterance in each
         ]
         if not replies:
             return
         shown: set[str] = set()
         # In order of time; what was shown at one moment goes first.
         waiting = sorted(texts, key=lambda each: each[1], reverse=True)
-        for ended, words, said in sorted(replies, key=lambda each: each[0]):
+        for ended, words, utterance in sorted(replies, key=lambda each: each[0]):
             while waiting and waiting[-1][1] <= ended:
                 text, _ = waiting.pop()
-                shown.update(run for run in _runs(text) if run not in self._runs)
-            for run in _runs(words):
-                if run not in shown:
-                    self._runs.setdefault(run, said)
+                shown.update(each for each in _sequences(text) if each not in self._sequences)
+            for each in _sequences(words):
+                if each not in shown:
+                    self._sequences.setdefault(each, utterance)
 
     def mark(self, text: MarkedText, at: int, *, is_found: bool) -> list[str]:
         """Mark earlier words of models in a text, without words that have an owner.
@@ -140,12 +145,12 @@ class ModelWords:
         if self.is_empty:
             return marked
         whole = [text.words] if self._is_passed_on(text.words, at) else []
-        said = (
+        phrases = (
             words
             for words in self._phrases.inside(text.words)
-            if self._is_said(words, text.words, at, is_found=is_found)
+            if self._is_repeated(words, text.words, at, is_found=is_found)
         )
-        for words in (*whole, *said):
+        for words in (*whole, *phrases):
             # Of a whole conversation the lines of others are evidence.
             if _take(text, words, partly=self._past.get(words) != ""):
                 marked.append(words)
@@ -154,31 +159,31 @@ class ModelWords:
         if is_found:
             alone += [w for w in self._arguments.inside(text.words) if self.wrote(w, at)]
         marked += [words for words in alone if _take(text, words, alone=True)]
-        return marked + self._mark_runs(text, at, is_found=is_found)
+        return marked + self._mark_sequences(text, at, is_found=is_found)
 
     def _is_reply(self, words: str, at: int) -> bool:
-        return any(said.ended <= at and not said.is_query for said in self._replies[words])
+        return any(each.ended <= at and not each.is_query for each in self._replies[words])
 
     def mark_whole(self, text: MarkedText, at: int) -> None:
         """Mark long replies that are a whole text, and a remembered message."""
         if (label := ASSISTANT_SAYS.fullmatch(text.text.strip())) and label["model"]:
-            _take(text, normalize(label["said"]))
+            _take(text, normalize(label["words"]))
         for words, each in self._replies.items():
             if _is_long(words) and f" {words} " in f" {text.words} ":
-                is_own = any(run in self._runs for run in _runs(words))
-                if is_own and any(said.ended <= at and not said.is_query for said in each):
+                is_own = any(sequence in self._sequences for sequence in _sequences(words))
+                if is_own and any(one.ended <= at and not one.is_query for one in each):
                     for place in text.places(words):
                         text.mark(place, Owner.MODEL)
 
-    def _mark_runs(self, text: MarkedText, at: int, *, is_found: bool) -> list[str]:
-        if not self._runs:
+    def _mark_sequences(self, text: MarkedText, at: int, *, is_found: bool) -> list[str]:
+        if not self._sequences:
             return []
         split, marked, end = text.words.split(), list[str](), 0
         for first, last in _places(split):
-            said = self._runs.get(" ".join(split[first:last]))
-            if said is None or said.ended > at:
+            utterance = self._sequences.get(" ".join(split[first:last]))
+            if utterance is None or utterance.ended > at:
                 continue
-            if said.is_query and is_found and not self._runs_on(split, first, at):
+            if utterance.is_query and is_found and not self._goes_on(split, first, at):
                 continue
             text.mark_free(slice(max(first, end), last), Owner.MODEL)
             if first > end or not marked:
@@ -188,22 +193,25 @@ class ModelWords:
             end = last
         return marked
 
-    def _runs_on(self, split: Sequence[str], first: int, at: int) -> bool:
+    def _goes_on(self, split: Sequence[str], first: int, at: int) -> bool:
         """True if a query continues there at length."""
         held = split[max(0, first - _LONG_QUERY) : first + _LONG_QUERY]
-        runs = (self._runs.get(" ".join(held[a:b])) for a, b in _places(held))
-        return sum(said is not None and said.ended <= at for said in runs) > _LONG_QUERY - _RUN
+        found = (self._sequences.get(" ".join(held[a:b])) for a, b in _places(held))
+        known = sum(each is not None and each.ended <= at for each in found)
+        return known > _LONG_QUERY - _SEQUENCE
 
     def _is_passed_on(self, words: str, at: int) -> bool:
         """True if a text is a reply, even of one word, that a tool or a step passes on."""
-        said = self._replies.get(words, ())
+        utterances = self._replies.get(words, ())
         return any(
             each.ended <= at
             and (each.for_tool == words or (is_telling(words) and not each.is_query))
-            for each in said
-        ) and not (_is_long(words) and not any(run in self._runs for run in _runs(words)))
+            for each in utterances
+        ) and not (
+            _is_long(words) and not any(each in self._sequences for each in _sequences(words))
+        )
 
-    def _is_said(self, words: str, text: str, at: int, *, is_found: bool) -> bool:
+    def _is_repeated(self, words: str, text: str, at: int, *, is_found: bool) -> bool:
         if words in self._past:
             # An earlier answer may be a document's sentence; a conversation that was remembered
             # has both sides, or says whose words they are.
@@ -215,7 +223,7 @@ class ModelWords:
             label = text[: text.find(words)].rstrip().rpartition(" ")[2]
             return label in ASSISTANT or "user" in {self._past[each] for each in inside}
         return any(
-            said.ended <= at and not (said.is_query and is_found) for said in self._replies[words]
+            each.ended <= at and not (each.is_query and is_found) for each in self._replies[words]
         )
 
 
@@ -240,18 +248,18 @@ def _take(text: MarkedText, words: str, *, alone: bool = False, partly: bool = F
 
 
 def _is_long(words: str) -> bool:
-    return next(_runs(words), None) is not None
+    return next(_sequences(words), None) is not None
 
 
-def _runs(words: str) -> Iterator[str]:
+def _sequences(words: str) -> Iterator[str]:
     split = words.split()
     return (" ".join(split[first:last]) for first, last in _places(split))
 
 
 def _places(split: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """First and last position of each run of words; longer runs in unspaced scripts."""
-    for first in range(len(split) - _RUN + 1):
-        last = first + _RUN
+    """First and last position of each sequence of words; longer ones in unspaced scripts."""
+    for first in range(len(split) - _SEQUENCE + 1):
+        last = first + _SEQUENCE
         if len(split[first]) == 1 and not split[first].isascii():
             last = first + _SIGNS
         if last <= len(split):

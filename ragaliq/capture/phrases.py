@@ -38,7 +38,7 @@ _LABEL = re.compile(
     r"|[\[(]\d{1,3}[\])]|^[ \t]*\d{1,3}[.)]\s|\b[01]?\.\d+\b",
     re.MULTILINE,
 )
-_RUN = 4  # most words of the sequence that an index files a text under
+_SEQUENCE = 4  # most words of the sequence that an index files a text under
 _NEAR = 80  # letters around words that are looked at
 _FEW = 16  # texts that are faster compared one by one
 
@@ -167,7 +167,7 @@ class MarkedText:
     def without(self, *owners: Owner) -> str:
         """The text without the words of these owners."""
         kept, begin = [], 0
-        for start, end in self._runs(frozenset(owners)):
+        for start, end in self._pieces(frozenset(owners)):
             kept.append(self.text[begin:start])
             begin = end
         return "".join([*kept, self.text[begin:]]).strip()
@@ -175,10 +175,10 @@ class MarkedText:
     def unowned(self) -> list[str]:
         """Pieces of the text without an owner."""
         taken = frozenset(Owner) - {Owner.NOBODY}
-        ends = [(0, 0), *self._runs(taken), (len(self.text), len(self.text))]
+        ends = [(0, 0), *self._pieces(taken), (len(self.text), len(self.text))]
         return [self.text[a[1] : b[0]] for a, b in pairwise(ends)]
 
-    def _runs(self, owners: frozenset[Owner]) -> Iterator[tuple[int, int]]:
+    def _pieces(self, owners: frozenset[Owner]) -> Iterator[tuple[int, int]]:
         """Places of uninterrupted words of these owners, in characters, with what closes them."""
         start = end = -1
         for (first, last), owner in zip(self._letters(), self.owners, strict=True):
@@ -211,14 +211,14 @@ class PhraseIndex:
         self._few = list(distinct) if len(distinct) <= _FEW else None
         if self._few is not None:
             return
-        runs = {text: _word_runs(text.split()) for text in distinct}
-        counts = Counter(run for held in runs.values() for run in set(held))
-        # With the distance of the run from the beginning of its text.
+        sequences = {text: _sequences(text.split()) for text in distinct}
+        counts = Counter(each for held in sequences.values() for each in set(held))
+        # With the distance of the sequence from the beginning of its text.
         self._filed: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
-        for text, held in runs.items():
-            rarest = min(held, key=lambda run: (counts[run], run))
+        for text, held in sequences.items():
+            rarest = min(held, key=lambda each: (counts[each], each))
             self._filed[rarest].append((text, f" {text} ".find(f" {rarest} ")))
-        self._sizes = {run.count(" ") + 1 for run in self._filed}
+        self._sizes = {each.count(" ") + 1 for each in self._filed}
 
     def find(self, words: str) -> dict[str, list[int]]:
         """The known texts that occur in a normalized text, the longest first.
@@ -233,8 +233,8 @@ class PhraseIndex:
             split, at = words.split(), 0
             for number, word in enumerate(split):
                 for size in self._sizes:
-                    run = " ".join(split[number : number + size])
-                    for known, distance in self._filed.get(run, ()):
+                    sequence = " ".join(split[number : number + size])
+                    for known, distance in self._filed.get(sequence, ()):
                         if at >= distance and padded.startswith(f" {known} ", at - distance):
                             found[known].append(at - distance)
                 at += len(word) + 1
@@ -254,7 +254,7 @@ def _places(padded: str, words: str) -> Iterator[int]:
         at = padded.find(f" {words} ", at + 1)
 
 
-def _word_runs(split: Sequence[str], size: int = _RUN) -> list[str]:
+def _sequences(split: Sequence[str], size: int = _SEQUENCE) -> list[str]:
     """Sequences of `size` words in a text; the whole text if it has fewer."""
     size = min(size, len(split))
     return [" ".join(split[at : at + size]) for at in range(len(split) - size + 1)]

@@ -29,15 +29,19 @@ _LABELLED = re.compile(
 
 @dataclass(eq=False)
 class Search:
-    """A search of plain code; a registry keeps it until a model is shown its passages.
+    """A retriever's search outside any chain or engine: the start of a run if a model uses it.
 
-    It is noted when it begins: in asynchronous code its end is reported in another context.
+    If a model called in the same task or thread is shown its passages, the two make one run.
+    Until then a `RunRegistry` keeps it, as a `FollowedRun`. It is noted when it begins: in
+    asynchronous code its end is reported in another context.
 
     Attributes:
         query: The text it looks for.
         key: The id of its step.
         unused: Called if no model is shown what it found.
         passages: The passages it found, once it has ended.
+        started: Time when it began; the registry drops old ones.
+        closed: Whether it was used or dropped; the registry sets it.
     """
 
     query: str

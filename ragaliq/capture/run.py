@@ -60,7 +60,7 @@ from ragaliq.core.test_case import CaseSources, RAGTestCase, Turn
 _OF_HISTORY = frozenset({"chat_history", "history", "messages"})
 # Keys of texts that are settings of a request or the conversation, not evidence.
 _NO_MATERIAL = frozenset({*_OF_HISTORY, *NO_QUESTION_KEYS})
-_LEAST_SAID = 5  # spaces of a reply that a later run may repeat
+_LEAST_REPLY = 5  # spaces of a reply that a later run may repeat
 _LEAST_SPACES = 2  # of a text that may be more than a setting
 _OF_ANSWER = frozenset({"", *ANSWER_KEYS})  # spans show the only value of a step without its key
 _SEARCHES = (Provided, Retrieved, Searched, Reranked, ToolReturned, Answering, CitedSources)
@@ -70,7 +70,7 @@ _NOT_FOUND = Found("", "")
 
 
 class _MessageReader(Reader):
-    """Reads messages that have been read before."""
+    """Reader of a conversation that came as plain data, whose messages are `Message` already."""
 
     def message(self, value: Any) -> Message | None:
         return value if isinstance(value, Message) else None
@@ -199,7 +199,10 @@ class RunLog:
         self._events.append(ModelCalled(step, messages))
 
     def replied(self, step: Step, text: str, also: Sequence[str] = ()) -> None:
-        """A model replied: its text, maybe empty, and the texts in the calls of tools it made."""
+        """A model replied: its text, maybe empty, and the texts in the arguments of its tool calls.
+
+        Of a structured answer, the text is often empty, and an argument is the answer.
+        """
         self._events.append(Replied(step, text, also))
 
     def provided(self, step: Step, passages: Passages) -> None:
@@ -363,9 +366,9 @@ class RunLog:
 
     def replies(self) -> list[str]:
         """Replies of models that say something, besides the answer."""
-        said = (event.text for event in list(self._events) if isinstance(event, Replied))
+        texts = (event.text for event in list(self._events) if isinstance(event, Replied))
         return [
-            text for text in said if text.count(" ") >= _LEAST_SAID and text != self.answer.text
+            text for text in texts if text.count(" ") >= _LEAST_REPLY and text != self.answer.text
         ]
 
     @property
@@ -549,7 +552,7 @@ class RunLog:
 
     def _by_steps(self, events: Sequence[Event], answer: str) -> tuple[str, Passages]:
         """Context by the run's steps, with its source."""
-        fetched = _Fetched(self.parents)
+        fetched = _FetchedDocuments(self.parents)
         cited: Passages | None = None
         turn: Passages = ()
         variable: Passages = ()
@@ -569,8 +572,8 @@ class RunLog:
                 if answering is None and not event.is_input and normalize(event.text) == answer:
                     answering = event.step
             elif isinstance(event, ToolReturned) and at > last_reply:  # no model gave the answer
-                said = [each for each in event.passages if normalize(each.text) != answer]
-                fetched.take(event._replace(passages=said))
+                others = [each for each in event.passages if normalize(each.text) != answer]
+                fetched.take(event._replace(passages=others))
             else:
                 if isinstance(event, StepGiven):
                     given[event.step] = [each for held in event.by_key.values() for each in held]
@@ -646,13 +649,17 @@ def _calls(events: Sequence[Event], parents: Mapping[Step, Step | None], answer:
                 event.messages,
                 None,
                 began=at,
-                is_aside=next((is_search[each] for each in around if each in is_search), False),
+                is_for_retriever=next(
+                    (is_search[each] for each in around if each in is_search), False
+                ),
                 for_tool=next((tools[each] for each in around if each in tools), ""),
                 to_answer=next((n for n, each in enumerate(around) if each in answered), inf),
             )
         elif isinstance(event, Replied) and event.step in calls:
             asked = calls[event.step]
-            calls[event.step] = asked._replace(reply=event.text, also=event.also, ended=at)
+            calls[event.step] = asked._replace(
+                reply=event.text, tool_arguments=event.tool_arguments, ended=at
+            )
     return list(calls.values())
 
 
@@ -696,8 +703,11 @@ def _identities(passages: Passages) -> list[tuple[str, str | None]]:
     return [passage[:2] for passage in passages]
 
 
-class _Fetched:
-    """Documents that steps fetched and no later step replaced: the context if no prompt is known.
+class _FetchedDocuments:
+    """Documents of a run's steps: its context if no prompt is known.
+
+    Retrievers, tools and other steps fetch documents. A reranker replaces those that it was given,
+    and a retriever those of the steps inside it.
 
     Args:
         parents: The run's steps, each with the step it is in, in the order they began.

@@ -19,7 +19,7 @@ _LABEL = re.compile(
     r"[ \t]*:[ \t]*",
     re.MULTILINE | re.IGNORECASE,
 )
-ASSISTANT_SAYS = re.compile(f"{_LABEL.pattern}(?P<said>[^\\n]+)", _LABEL.flags)
+ASSISTANT_SAYS = re.compile(f"{_LABEL.pattern}(?P<words>[^\\n]+)", _LABEL.flags)
 # Lines that begin another part: a label that stands alone or names a text that is shown or asked,
 # a rule, a heading, a tag, a fence.
 _NEXT_PART = re.compile(
@@ -62,7 +62,7 @@ def mark_transcript(text: MarkedText, *, is_sure: bool) -> list[str]:
         is_sure: Whether to mark only lines and parts that are surely the assistant's; otherwise the
             lines below them too, up to what somebody else says. Words with an owner keep it.
     """
-    found = [match.span("said") for match in ASSISTANT_SAYS.finditer(text.text) if match["model"]]
+    found = [match.span("words") for match in ASSISTANT_SAYS.finditer(text.text) if match["model"]]
     if not is_sure:
         found += _lines_below(text.text)
     found += _messages(text.text)
@@ -73,8 +73,8 @@ def mark_transcript(text: MarkedText, *, is_sure: bool) -> list[str]:
             end = following.start() if following else len(text.text)
             heading = _HEADING.search(text.text, mark.end(), end) if mark["head"] else None
             found.append((mark.end(), heading.start() if heading else end))
-    said = (text.mark_free(text.between(*ends), Owner.MODEL) for ends in found)
-    return [words for words in said if words]
+    marked = (text.mark_free(text.between(*ends), Owner.MODEL) for ends in found)
+    return [words for words in marked if words]
 
 
 def _lines_below(text: str) -> Iterator[tuple[int, int]]:
