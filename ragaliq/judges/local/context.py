@@ -273,6 +273,9 @@ def match_claim(claim: ClaimWords, context: ContextIndex) -> Match:
     best = max(near, key=lambda at: (by_words.get(at, 0.0), sentences.get(at, 0.0)), default=-1)
     if best < 0 and context.sentences:
         best = 0
+    most = everywhere + max((sentences.get(at, 0.0) for at in near), default=0.0)
+    # A chunk with the claim's words and without its number supports nothing.
+    close = [at for at in near if at == best or everywhere + sentences.get(at, 0.0) >= most * _NEAR]
     missing = claim.weights.keys() - places.keys()
     elsewhere = _records_of_others(places, context)
     is_stated = partial(_is_stated, claim=claim, context=context, apart_from=elsewhere)
@@ -287,7 +290,7 @@ def match_claim(claim: ClaimWords, context: ContextIndex) -> Match:
         near=near[:_MOST_NEAR],
         window_cover=(everywhere + max(windows.values(), default=0.0)) / total,
         context_cover=covered / total,
-        chunk_ids=sorted({context.chunk_of[at] for at in near}),
+        chunk_ids=sorted({context.chunk_of[at] for at in close}),
         found=frozenset(word for word, (_, where) in places.items() if best in where),
         missing=sorted(missing, key=lambda word: (-claim.weights[word], word)),
         missing_numbers=missing_numbers,

@@ -43,7 +43,8 @@ def test_any_text_gives_well_formed_verdicts(question, answer, context):
     assert [s.statement for s in graded.verdicts] == said
     assert all(statement.strip() for statement in (answer[a:b] for a, b in spans))
     for statement in graded.verdicts:
-        assert all(statement.evidence in context[at] for at in statement.supporting_chunk_ids[:1])
+        chunks = [context[at] for at in statement.supporting_chunk_ids]
+        assert any(statement.evidence in chunk for chunk in chunks) or not chunks
         assert (statement.evidence == "") == (statement.verdict == "NOT_ENOUGH_INFO")
     assert asyncio.run(judge.verify_claim(answer, context)).verdict
     assert 0.0 <= asyncio.run(judge.evaluate_relevance(question, answer)).score <= 1.0
@@ -77,3 +78,8 @@ async def test_the_parameters_are_read_in_a_thread_and_never_on_the_event_loop(m
 def test_importing_ragaliq_reads_no_parameters():
     script = "import sys, ragaliq; sys.exit('ragaliq.judges.local.verdict' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+def test_a_chunk_without_the_claims_number_supports_nothing():
+    graded = asyncio.run(LocalJudge().grade_statements("", "PARY:0", ["PARY", "PARY:0"]))
+    assert [each.supporting_chunk_ids for each in graded.verdicts] == [[1]]
