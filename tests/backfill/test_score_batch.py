@@ -133,7 +133,7 @@ def test_rows_in_work_at_once_are_as_many_as_asked_for(rows):
         async def evaluate_relevance(self, query, response):
             Counting.now += 1
             Counting.most = max(Counting.most, Counting.now)
-            await asyncio.sleep(0)
+            await asyncio.sleep(0.01)
             Counting.now -= 1
             return await super().evaluate_relevance(query, response)
 
