@@ -144,6 +144,10 @@ class RunRegistry(Generic[R]):
             if len(self._past) >= _PAST_STEPS:
                 self._past, self._before = set(), self._past
 
+    def follows(self, run: R | None) -> bool:
+        """True if a run is one of these and has not ended."""
+        return run is not None and self.runs.get(run.key) is run
+
     def is_ignored(self, step: Hashable | None) -> bool:
         """True if a step's run is over, or the step was ignored.
 

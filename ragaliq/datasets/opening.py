@@ -84,12 +84,13 @@ def read_cases(
     require_text_fetcher(resolve, "read_cases")
     if split_context == "":
         raise ConfigurationError("split_context (--split-context) must not be empty")
+    annex = import_module(_TRACES)
     reader_of_traces = partial(
-        import_module(_TRACES).reader_of_traces,
+        annex.reader_of_traces,
         is_traces=None if file_format is None else file_format == "traces",
         fields=fields,
         on_error=on_error,
-        mapping=mapping,
+        rules=() if mapping is None else annex.read_mapping(Path(mapping)),
         resolve=resolve,
     )
     backends = [each for each in (path, *more) if is_backend(each)]

@@ -24,7 +24,7 @@ from ragaliq.judges.base import (
     limit_of,
     spent_before,
 )
-from ragaliq.judges.calibration import CalibratedJudge, Calibration, raw_support
+from ragaliq.judges.calibration import CalibratedJudge, Calibration, level_prefix, raw_support
 from ragaliq.statistics import wilson
 
 # --- The judge --------------------------------------------------------------------------------
@@ -364,7 +364,7 @@ def _screening(
     band: tuple[float, float] | None,
 ) -> Screening:
     """Build the rule for accepting the first judge's verdicts."""
-    if isinstance(first, CalibratedJudge) and not first.curve.labels:
+    if first.calibration.startswith(level_prefix(first.name)):
         raise ConfigurationError(
             f"CascadeJudge: calibration {first.calibration} is made of unlabelled claims, which do "
             "not say when the first judge is right; make one of labels by `ragaliq calibrate`"

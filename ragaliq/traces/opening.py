@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ragaliq.core.passages import TextFetcher
@@ -10,8 +10,10 @@ from ragaliq.datasets.cases import OnError
 from ragaliq.errors import ConfigurationError
 from ragaliq.traces.backends import BackendReader
 from ragaliq.traces.files import holds_traces
-from ragaliq.traces.mapping import read_mapping
+from ragaliq.traces.mapping import SpanRule, read_mapping
 from ragaliq.traces.reader import TraceReader
+
+__all__ = ["read_mapping", "reader_of_traces"]
 
 
 def reader_of_traces(
@@ -21,7 +23,7 @@ def reader_of_traces(
     is_traces: bool | None,
     fields: Mapping[str, str],
     on_error: OnError,
-    mapping: str | Path | None,
+    rules: Sequence[SpanRule],
     resolve: TextFetcher | None,
 ) -> TraceReader | None:
     """Reader of a file of traces or of a product's project; None for a file of other rows.
@@ -32,13 +34,12 @@ def reader_of_traces(
         is_traces: Whether the file holds traces; None to look into it.
         fields: See `read_cases`, as are the others.
         on_error: For files.
-        mapping: A TOML file.
+        rules: Mapping of the application's own spans, see `read_mapping`.
         resolve: Gives texts by their ids.
 
     Raises:
         ConfigurationError: An argument is wrong, or is for traces and the file holds none.
     """
-    rules = () if mapping is None else read_mapping(Path(mapping))
     if is_product:
         return BackendReader(str(source), fields=fields, mapping=rules, resolve=resolve)
     path = Path(source)

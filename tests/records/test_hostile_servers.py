@@ -9,6 +9,7 @@ from contextlib import closing, contextmanager, suppress
 
 import pytest
 
+from connections import listening
 from ragaliq.errors import ConfigurationError, SinkError
 from ragaliq.records import http
 from ragaliq.records.langfuse import LangfuseSink
@@ -60,18 +61,11 @@ def server(answer, context=None):
             while line.recv(65536):  # what is left unread would reset the connection
                 pass
 
-    def accept():
-        with suppress(OSError):
-            while True:
-                threading.Thread(target=serve, args=(door.accept()[0],), daemon=True).start()
-
-    with socket.create_server(("127.0.0.1", 0)) as door:
-        threading.Thread(target=accept, daemon=True).start()
-        try:
-            yield door.getsockname()[1]
-        finally:
-            over.set()
-            door.shutdown(socket.SHUT_RDWR)
+    try:
+        with listening(serve) as port:
+            yield port
+    finally:
+        over.set()
 
 
 @pytest.fixture(params=SINKS)

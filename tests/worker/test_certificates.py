@@ -1,12 +1,11 @@
 """Brokers and shared storage behind TLS whose certificate is not theirs get no password."""
 
 import asyncio
-import socket
-import threading
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 import pytest
 
+from connections import listening
 from ragaliq.errors import BrokerUnavailableError
 from ragaliq.worker.brokers import broker_at
 from self_signed import self_signed
@@ -20,7 +19,6 @@ ADDRESSES = {
 }
 
 
-@contextmanager
 def server(context, greeting, heard):
     """Serve TLS after a greeting; `heard` gets what clients send inside it. Gives the port."""
 
@@ -32,17 +30,7 @@ def server(context, greeting, heard):
                 if said := inside.recv(1000):
                     heard.append(said)
 
-    def accept():
-        with suppress(OSError):
-            while True:
-                threading.Thread(target=serve, args=(door.accept()[0],), daemon=True).start()
-
-    with socket.create_server(("127.0.0.1", 0)) as door:
-        threading.Thread(target=accept, daemon=True).start()
-        try:
-            yield door.getsockname()[1]
-        finally:
-            door.shutdown(socket.SHUT_RDWR)
+    return listening(serve)
 
 
 def opened(broker_name, context, heard, query=""):

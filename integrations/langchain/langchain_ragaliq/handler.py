@@ -305,9 +305,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
     def frame_started(self, question: Any, pipeline: str) -> LangChainRun | None:
         """Begin a run that is framed by hand, unless another is around it; never raises."""
         try:
-            around = FRAME.get()
-            is_part = around is not None and self._registry.runs.get(around.key) is around
-            if is_part or is_suppressed():
+            if self._registry.follows(FRAME.get()) or is_suppressed():
                 return None
             run_id = uuid4()
             self._root_started(

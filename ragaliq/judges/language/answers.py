@@ -33,8 +33,8 @@ SkippedKind = Literal[
 SAYS_NOTHING: frozenset[SkippedKind] = frozenset(
     ("sources", "disclaimer", "confidence", "markup", "question", "courtesy", "reply", "refusal")
 )
-"""What no reader learns anything from: an answer is covered without these. A `reply`, a yes or no,
-tells something where nothing else does."""
+"""Kinds of parts that tell a reader nothing: an answer is covered without these. A `reply`, a yes
+or no, tells something where nothing else does."""
 
 AROUND: frozenset[SkippedKind] = frozenset(("sources", "disclaimer", "confidence"))
 """What stands around an answer rather than in it: no judge is asked about it."""

@@ -273,9 +273,11 @@ def match_claim(claim: ClaimWords, context: ContextIndex) -> Match:
     best = max(near, key=lambda at: (by_words.get(at, 0.0), sentences.get(at, 0.0)), default=-1)
     if best < 0 and context.sentences:
         best = 0
-    most = everywhere + max((sentences.get(at, 0.0) for at in near), default=0.0)
+    closest = everywhere + max((sentences.get(at, 0.0) for at in near), default=0.0)
     # A chunk with the claim's words and without its number supports nothing.
-    close = [at for at in near if at == best or everywhere + sentences.get(at, 0.0) >= most * _NEAR]
+    close = [
+        at for at in near if at == best or everywhere + sentences.get(at, 0.0) >= closest * _NEAR
+    ]
     missing = claim.weights.keys() - places.keys()
     elsewhere = _records_of_others(places, context)
     is_stated = partial(_is_stated, claim=claim, context=context, apart_from=elsewhere)

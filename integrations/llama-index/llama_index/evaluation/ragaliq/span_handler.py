@@ -715,10 +715,9 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
 
     def frame_started(self, question: object, pipeline: str) -> LlamaIndexRun | None:
         """Begin a run that is framed by hand; never raises."""
-        key, around = f"frame-{uuid4()}", FRAME.get()
+        key = f"frame-{uuid4()}"
         try:
-            is_part = around is not None and self._runs.runs.get(around.key) is around
-            if is_part or is_suppressed():
+            if self._runs.follows(FRAME.get()) or is_suppressed():
                 return None
             handle = self._begin(key, pipeline)
             run = self._opened(key, handle)
