@@ -50,13 +50,12 @@ def flush_providers(timeout: float) -> None:
         force_flush(provider, timeout)
 
 
-def force_flush(provider: object, seconds: float) -> None:
-    """Make a provider export what is queued within `seconds`; never raises."""
+def force_flush(provider: object, seconds: float) -> bool:
+    """Make a provider export what is queued; False if `seconds` were not enough. Never raises."""
     # Only the SDK's providers have it; the API's own send nothing.
     flush = getattr(provider, "force_flush", None)
-    if flush is None:
-        return
     try:
-        flush(timeout_millis=round(seconds * 1000))
+        return flush is None or flush(timeout_millis=round(seconds * 1000)) is not False
     except Exception as error:  # noqa: BLE001 - the application's request must not notice
         logger.debug("telemetry could not be flushed: %s", type(error).__name__)
+        return False

@@ -8,48 +8,26 @@ import os
 import threading
 import uuid
 import weakref
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any, cast
 
 from opentelemetry import _logs, metrics, trace
-from opentelemetry.sdk._logs import LoggerProvider, ReadWriteLogRecord
+from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk._logs.export import BatchLogRecordProcessor, LogRecordExporter
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import (
     MetricExporter,
-    MetricExportResult,
     MetricReader,
     PeriodicExportingMetricReader,
 )
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 
 from ragaliq.errors import ConfigurationError
+from ragaliq.telemetry.providers import force_flush
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExportCounts:
-    """Export counts of one signal.
-
-    Attributes:
-        emitted: Items put into the queue.
-        exported: Items accepted by the receiver.
-        failed: Items that the exporter gave up on after its own retries.
-    """
-
-    emitted: int = 0
-    exported: int = 0
-    failed: int = 0
-
-    @property
-    def unsettled(self) -> int:
-        """Items still queued, or dropped because the queue was full; after a shutdown, dropped."""
-        return self.emitted - self.exported - self.failed
 
 
 class TelemetrySetup:
@@ -70,16 +48,20 @@ class TelemetrySetup:
         metric_reader: MetricReader,
         exit_timeout: float,
     ) -> None:
-        self._spans, self._events = _Ledger(), _Ledger()
-        self._metrics = metric_reader
         # The providers' own exit hooks would wait for a receiver without a limit.
         self.meter_provider = MeterProvider(
             [metric_reader], resource=resource, shutdown_on_exit=False
         )
         self.tracer_provider = TracerProvider(resource=resource, shutdown_on_exit=False)
         self.logger_provider = LoggerProvider(resource=resource, shutdown_on_exit=False)
-        self.tracer_provider.add_span_processor(_Spans(span_exporter, self._spans))
-        self.logger_provider.add_log_record_processor(_Events(log_exporter, self._events))
+        self._exporters = [_Exporter(span_exporter), _Exporter(log_exporter)]
+        spans, events = self._exporters
+        self.tracer_provider.add_span_processor(BatchSpanProcessor(cast("SpanExporter", spans)))
+        self.logger_provider.add_log_record_processor(
+            BatchLogRecordProcessor(cast("LogRecordExporter", events))
+        )
+        if isinstance(metric_reader, _Metrics):
+            self._exporters.append(metric_reader.exporter)
         self._exit_timeout = exit_timeout
         _in_each_process(self._start_closing)
         atexit.register(self._at_exit)
@@ -88,31 +70,18 @@ class TelemetrySetup:
         """Export what is queued.
 
         Returns:
-            False if the receiver did not accept all of it, or not all spans and events since the
-            last flush, or if the SDK ran out of time.
+            False if an export failed since the last flush, or the SDK ran out of time.
         """
-        millis = int(timeout * 1000)
-        try:
-            measured = self.meter_provider.force_flush(millis)
-        except Exception as error:  # noqa: BLE001 - the SDK has no class for it
-            logger.debug("metrics could not be flushed: %s", type(error).__name__)
-            measured = False
-        spans = self.tracer_provider.force_flush(millis)
-        flushed = self.logger_provider.force_flush(millis) and spans and measured
+        providers = (self.tracer_provider, self.logger_provider, self.meter_provider)
+        flushed = [force_flush(provider, timeout) for provider in providers]
         # The SDK reports success when an exporter has given up.
-        failed = [ledger.has_failed_again() for ledger in (self._spans, self._events)]
-        if isinstance(self._metrics, _Metrics):
-            failed.append(not self._metrics.is_taken)
-        return flushed and not any(failed)
+        failed = [exporter.has_failed_again() for exporter in self._exporters]
+        return all(flushed) and not any(failed)
 
     def shutdown(self, timeout: float = 10.0) -> bool:
         """Export what is queued and stop; False if `timeout` seconds were not enough."""
         self._asked.set()
         return self._closed.wait(timeout)
-
-    def exports(self) -> Mapping[str, ExportCounts]:
-        """Export counts of `spans` and `events` so far."""
-        return {"spans": self._spans.counts, "events": self._events.counts}
 
     # An exporter in the middle of a request cannot be interrupted: a receiver that accepts and does
     # not answer would hold the process for as long as the SDK waits. So another thread closes; it
@@ -218,101 +187,31 @@ def _in_each_process(start: Callable[[], None]) -> None:
         os.register_at_fork(after_in_child=lambda: (again := method()) and again())
 
 
-class _Ledger:
-    """Thread-safe counts of one signal."""
-
-    def __init__(self) -> None:
-        _in_each_process(self._reset)
-
-    def _reset(self) -> None:
-        # Also in a forked child, whose queue is empty; the parent may have held the lock. It is
-        # re-entrant since the garbage collector may end a span on the thread that holds it.
-        self._lock = threading.RLock()
-        self._counts: Counter[str] = Counter()
-        self._failed = 0  # when `has_failed_again` was asked last
-
-    def add(self, **counts: int) -> None:
-        with self._lock:
-            self._counts.update(counts)
-
-    @property
-    def counts(self) -> ExportCounts:
-        with self._lock:
-            return ExportCounts(**self._counts)
-
-    def has_failed_again(self) -> bool:
-        """True if something failed since the last call."""
-        with self._lock:
-            before, self._failed = self._failed, self._counts["failed"]
-            return self._failed > before
-
-
-class _Spans(BatchSpanProcessor):
-    def __init__(self, exporter: SpanExporter, ledger: _Ledger) -> None:
-        super().__init__(cast("SpanExporter", _Exporter(exporter, ledger)))
-        self._ledger = ledger
-
-    def on_end(self, span: ReadableSpan) -> None:
-        if span.context is not None and span.context.trace_flags.sampled:
-            self._ledger.add(emitted=1)
-        super().on_end(span)
-
-
-class _Events(BatchLogRecordProcessor):
-    def __init__(self, exporter: LogRecordExporter, ledger: _Ledger) -> None:
-        super().__init__(cast("LogRecordExporter", _Exporter(exporter, ledger)))
-        self._ledger = ledger
-
-    def on_emit(self, log_record: ReadWriteLogRecord) -> None:
-        self._ledger.add(emitted=1)
-        super().on_emit(log_record)
-
-
 class _Exporter:
-    """Exporter of spans or events that counts its outcomes."""
+    """Exporter of any signal that notes a failed export, which the SDK hides."""
 
-    def __init__(self, exporter: Any, ledger: _Ledger) -> None:
-        self._exporter, self._ledger = exporter, ledger
+    def __init__(self, exporter: Any) -> None:
+        self._exporter, self._has_failed = exporter, False
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._exporter, name)
 
-    def export(self, batch: Sequence[Any]) -> Any:
-        exported = 0
+    def export(self, *batch: Any, **options: Any) -> Any:
         try:
-            result = self._exporter.export(batch)
-            exported = len(batch) if result.name == "SUCCESS" else 0
+            result = self._exporter.export(*batch, **options)
+            self._has_failed |= result.name != "SUCCESS"
         except Exception as error:  # noqa: BLE001 - OTLP 1.39 raises when nothing listens
             logger.warning("telemetry could not be exported: %s", type(error).__name__)
-            result = None
-        self._ledger.add(exported=exported, failed=len(batch) - exported)
+            self._has_failed, result = True, None
         return result
+
+    def has_failed_again(self) -> bool:
+        """True if an export failed since the last call."""
+        failed, self._has_failed = self._has_failed, False
+        return failed
 
 
 class _Metrics(PeriodicExportingMetricReader):
-    """Reader that keeps the outcome of the last export, which the SDK's own reader ignores."""
-
     def __init__(self, exporter: MetricExporter) -> None:
-        self._outcome = _LastOutcome(exporter)
-        super().__init__(cast("MetricExporter", self._outcome))
-
-    @property
-    def is_taken(self) -> bool:
-        """True if the receiver accepted the last export, or if there was none."""
-        return self._outcome.is_taken
-
-
-class _LastOutcome:
-    """Exporter of metrics that keeps its last outcome."""
-
-    def __init__(self, exporter: MetricExporter) -> None:
-        self._exporter, self.is_taken = exporter, True
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._exporter, name)
-
-    def export(self, *args: Any, **options: Any) -> MetricExportResult:
-        self.is_taken = False  # also where it raises
-        result = self._exporter.export(*args, **options)
-        self.is_taken = result is MetricExportResult.SUCCESS
-        return result
+        self.exporter = _Exporter(exporter)
+        super().__init__(cast("MetricExporter", self.exporter))

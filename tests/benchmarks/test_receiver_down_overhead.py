@@ -84,11 +84,10 @@ def test_a_receiver_that_is_down_costs_a_request_nothing(report, monkeypatch):
         found = compare(variants, calls=CALLS, rounds=ROUNDS, passes=PASSES, between=settle)
         report(found.table("LangChain, traced and scored"))
         settle()
-        for kind, application in applications.items():
+        for application in applications.values():
             assert application.monitor.close(30)
             assert application.monitor.stats().outcomes == {"evaluated": found.calls}
             application.setup.shutdown(0.1)
-            report([f"  {kind}: {dict(application.setup.exports())}"])
     noise = abs(found.added(KINDS[1])) + GRACE * found.base
     for kind in KINDS[2:]:
         assert found.added(kind) <= noise

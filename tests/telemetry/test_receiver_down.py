@@ -1,4 +1,4 @@
-"""A receiver that is gone, failing or silent: the chain goes on, and what is lost is counted."""
+"""A receiver that is gone, failing or silent: the chain goes on, and a flush says so."""
 
 import gc
 import logging
@@ -22,7 +22,6 @@ from ragaliq.testing import ScriptedJudge
 pytestmark = pytest.mark.slow
 
 QUEUE, BATCH, RUNS = 64, 32, 100
-SPANS_A_RUN = 4  # the evaluation, its metric, two claims
 
 
 @pytest.fixture(params=["dead", "slow", "failing"])
@@ -56,7 +55,7 @@ def setup(url, monkeypatch):
     setup.shutdown(30.0)
 
 
-def test_the_chain_runs_everything_is_scored_and_what_is_lost_is_counted(setup, kind):
+def test_the_chain_runs_everything_is_scored_and_a_flush_says_that_something_is_lost(setup):
     results = []
     monitor = Monitor(
         judge=ScriptedJudge(),
@@ -79,17 +78,8 @@ def test_the_chain_runs_everything_is_scored_and_what_is_lost_is_counted(setup, 
     kept = [span for span in spans if span.resource is setup.tracer_provider.resource]
     assert len(kept) <= QUEUE + BATCH
 
+    assert not setup.flush(60.0)
     assert setup.shutdown(60.0)
-    spans, events = setup.exports()["spans"], setup.exports()["events"]
-    assert (spans.emitted, events.emitted) == (RUNS * SPANS_A_RUN, RUNS)
-    for counts in (spans, events):
-        assert counts.exported == 0
-        assert counts.failed + counts.unsettled == counts.emitted
-        assert counts.unsettled >= 0
-    assert spans.failed > 0 or spans.unsettled > 0
-    if kind == "slow":
-        # A batch or two were tried in the meantime; the queue never held more than its size.
-        assert spans.unsettled >= RUNS * SPANS_A_RUN - 2 * QUEUE - 2 * BATCH
 
 
 EXITING = """
