@@ -44,14 +44,11 @@ from ragaliq.cli.options import (
     Model,
     Policy,
     PolicyName,
-    Render,
-    Replies,
     Resolve,
     Rubrics,
     SkipBadRows,
     SplitContext,
     Strategy,
-    StrategyName,
     choose_judge,
     evaluators_of,
     given_options,
@@ -67,11 +64,6 @@ from ragaliq.datasets.cases import ProductRuns, recognised
 from ragaliq.datasets.opening import is_backend
 from ragaliq.errors import BudgetExceeded, ConfigurationError, DatasetError
 from ragaliq.evaluators.evaluator import Evaluator
-from ragaliq.evaluators.metrics import (
-    ClaimEvaluator,
-    ContextRecallEvaluator,
-)
-from ragaliq.judges.recording import RequestRecorder, replay_judge
 from ragaliq.offline.app import NoAnswer
 from ragaliq.offline.goals import Goal
 from ragaliq.offline.job import EvaluationJob
@@ -257,8 +249,6 @@ def evaluate(
             rich_help_panel=RESULTS,
         ),
     ] = False,
-    render: Render = None,
-    replies: Replies = None,
 ) -> int:
     """Score the answers of files. Rerun with --resume to continue an interrupted run."""
     measured = partial(
@@ -283,16 +273,11 @@ def evaluate(
             goals=fail_under or (),
             summary_files=summary_files,
         )
-    offline = render is not None or replies is not None
-    asked = choose_judge(
-        judge, model=model, base_url=base_url, calibration=calibration, is_asked=not offline
-    )
-    decider = asked.judge if replies is None else replay_judge(asked.judge, replies)
+    asked = choose_judge(judge, model=model, base_url=base_url, calibration=calibration)
+    decider = asked.judge
     chosen = measured(decider)
     for evaluator in chosen:
         evaluator.require(decider)
-        if offline:
-            _require_known_requests(evaluator, strategy)
     names = [each.name for each in chosen]
     goals = [Goal.of(text, names, option="--fail-under") for text in fail_under or ()]
     if retry_failed and not resume:
@@ -346,8 +331,6 @@ def evaluate(
                 show_skipped_runs(reader)
                 return ExitCode.OK
             sinks.append(reader.sink)
-        if render is not None:
-            return asyncio.run(_render(RequestRecorder(decider, render), render, chosen, reader))
         index = _read_through(reader, chosen, repeats=repeats, max_skipped=max_skipped)
         at_once = processes
         if at_once is None:
@@ -575,25 +558,6 @@ def _complain_of_a_lack(reader: CaseReader, field: str, names: list[str], other:
     errors.print(
         escape_for_terminal(f"{problem}: {blank!r} is blank in every row" if blank else problem)
     )
-
-
-def _require_known_requests(metric: Evaluator, strategy: StrategyName | None) -> None:
-    """Refuse a metric whose later requests depend on the replies to earlier ones."""
-    if isinstance(metric, ContextRecallEvaluator):
-        raise ConfigurationError("--render and --replies: context_recall asks about its own claims")
-    if isinstance(metric, ClaimEvaluator) and strategy is not StrategyName.SINGLE_PASS:
-        raise ConfigurationError("--render and --replies need --strategy single_pass")
-
-
-async def _render(
-    writer: RequestRecorder, path: Path, metrics: Sequence[Evaluator], cases: CaseReader
-) -> int:
-    scorer = Scorer(writer.judge, metrics)
-    async with scorer, aclosing(scorer.stream(cases, concurrency=1)) as stream:
-        async for _ in stream:
-            pass
-    errors.print(escape_for_terminal(f"{path}: {writer.count} requests; nothing was sent"))
-    return ExitCode.OK
 
 
 def _code(summary: Summary, goals: list[Goal]) -> int:

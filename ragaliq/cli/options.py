@@ -171,19 +171,6 @@ Encoding = Annotated[
         help="Encoding of the file. Default: UTF-8, or its byte order mark.", rich_help_panel=INPUT
     ),
 ]
-Render = Annotated[
-    Path | None,
-    typer.Option(
-        help="Write the requests to this file, one a line, and send none.", rich_help_panel=JUDGE
-    ),
-]
-Replies = Annotated[
-    Path | None,
-    typer.Option(
-        help="Read the replies to rendered requests from this file, one a line.",
-        rich_help_panel=JUDGE,
-    ),
-]
 SkipBadRows = Annotated[
     bool,
     typer.Option(

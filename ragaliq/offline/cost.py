@@ -15,10 +15,10 @@ from ragaliq.evaluators.registry import EvaluatorSpec
 from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.calibration import CalibratedJudge
 from ragaliq.judges.cascade import CascadeJudge
+from ragaliq.judges.estimating import cost_estimator
 from ragaliq.judges.local import LocalJudge
 from ragaliq.judges.local.judge import WordingJudge
 from ragaliq.judges.prompted import PromptedJudge
-from ragaliq.judges.recording import cost_estimator
 from ragaliq.judges.resolve import JudgeSpec, resolve_judge
 from ragaliq.offline.run import evaluate_async
 from ragaliq.telemetry.emit import TelemetryOptions

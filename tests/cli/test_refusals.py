@@ -112,7 +112,6 @@ REFUSED = {
         ("cases.jsonl --concurrency 0", 2, "Invalid value for '--concurrency'"),
         ("cases.jsonl --policy mild", 2, "mild"),
         ("cases.jsonl --sink arize://localhost", 2, "is one of phoenix, langfuse, mlflow, langsm"),
-        ("cases.jsonl --judge claude --render r.jsonl", 2, "--strategy single_pass"),
         ("cases.jsonl --pending", 2, "sqlite:///runs.db"),
         ("sqlite:///live.db --pending --max-cost 1", 2, "--max-cost does not go with --pending"),
         ("sqlite:///live.db --pending --out new.jsonl", 2, "--out does not go with --pending"),
@@ -212,10 +211,7 @@ REFUSED = {
         ("--heartbeat beat health", 2, "--heartbeat has no effect before health; write it after"),
     ],
     "judge bench": [
-        ("labels.jsonl --plot r.png", 2, "the plot is an .svg file"),
         ("labels.jsonl --max-cost 1", 2, "--max-cost needs --journal"),
-        ("labels.jsonl --compare nobody", 2, "no judge 'nobody'"),
-        ("labels.jsonl --compare missing.json", 3, "missing.json: No such file"),
         ("labels.jsonl --calibration missing.json", 3, "missing.json: No such file"),
         ("labels.jsonl --judge nobody", 2, "no judge 'nobody'"),
         ("labels.jsonl --journal labels.jsonl", 2, "--journal labels.jsonl would replace the "),

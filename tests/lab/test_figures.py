@@ -1,18 +1,13 @@
 """The figures of a judge, and the comparison of two."""
 
-import xml.etree.ElementTree as ET
 from functools import cache
 
 import pytest
 from bench_claims import decided
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ragaliq import DatasetError, LocalJudge
 from ragaliq.lab.agreement import auroc, balanced_accuracy, kappa, macro_f1
 from ragaliq.lab.bench import JudgeBench, bench_of, compare_benches, judge_figures
-from ragaliq.lab.curves import ReliabilityBin
-from ragaliq.lab.reliability_svg import reliability_svg
 
 VERDICTS = ("SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO")
 
@@ -154,15 +149,3 @@ def test_benches_of_other_data_are_not_compared():
     renamed = [row.model_copy(update={"id": f"z{row.id}"}) for row in other.judged]
     with pytest.raises(DatasetError, match="share no claim"):
         compare_benches(one, other.model_copy(update={"judged": tuple(renamed)}))
-
-
-@given(st.text(max_size=40))
-def test_the_plot_is_wellformed_and_titles_stay_text(title):
-    bins = [ReliabilityBin(low=0.1, high=0.4, n=7, confidence=0.3, share=0.5)]
-    title = "".join(c for c in title if c.isprintable()) + "<script>&"
-    root = ET.fromstring(reliability_svg(bins, title=title, ece=0.2))
-    texts = [element.text for element in root.iter() if element.tag.endswith("text")]
-    assert title in texts
-    assert not [element for element in root.iter() if element.tag.endswith("script")]
-    (dot,) = (element for element in root.iter() if element.tag.endswith("circle"))
-    assert (float(dot.get("cx")), float(dot.get("cy"))) == (56 + 0.3 * 320, 48 + 0.5 * 320)

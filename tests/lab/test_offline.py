@@ -9,10 +9,10 @@ from ragaliq import ClaimVerdict, ConfigurationError, DatasetError, LocalJudge
 from ragaliq.datasets import read_labelled_claims
 from ragaliq.errors import JudgeError
 from ragaliq.judges import ClaudeJudge, OpenAICompatibleJudge
-from ragaliq.judges.recording import RequestRecorder, replay_judge
 from ragaliq.lab.bench import bench_of
 from ragaliq.lab.commands.judge import require_some_success
 from ragaliq.lab.judging import judge_claims
+from ragaliq.lab.recording import RequestRecorder, replay_judge
 from ragaliq.testing import ScriptedJudge
 
 SERVERS = {

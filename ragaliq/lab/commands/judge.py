@@ -26,18 +26,14 @@ from ragaliq.cli.options import (
     Judge,
     Model,
     Pipeline,
-    Render,
-    Replies,
     choose_judge,
 )
 from ragaliq.cli.outputs import require_writable
-from ragaliq.core.files import file_errors
 from ragaliq.core.results import JudgeUsage
 from ragaliq.datasets import LabelledClaim, read_labelled_claims
 from ragaliq.errors import ConfigurationError, DatasetError, JudgeError
 from ragaliq.judges.base import BatchingJudge, LLMJudge
 from ragaliq.judges.calibration import Calibration, Side
-from ragaliq.judges.recording import RequestRecorder, replay_judge
 from ragaliq.lab.agreement import RiskPoint
 from ragaliq.lab.bench import JudgeBench, JudgeFigures, bench_of, compare_benches
 from ragaliq.lab.calibration import fit_calibration, level_calibration
@@ -48,7 +44,7 @@ from ragaliq.lab.judging import (
     journal_settings,
     judge_claims,
 )
-from ragaliq.lab.reliability_svg import reliability_svg
+from ragaliq.lab.recording import RequestRecorder, replay_judge
 from ragaliq.records.sqlite_file import parse_location
 from ragaliq.scoring.scorer import CostCap
 from ragaliq.statistics import Estimate
@@ -73,27 +69,21 @@ def bench(
         Path | None,
         typer.Option("--out", "-o", help="A .json file for figures and decisions, without texts."),
     ] = None,
-    plot: Annotated[
-        Path | None, typer.Option(help="An .svg file for the reliability plot.")
-    ] = None,
-    compare: Annotated[
-        str | None,
-        typer.Option(
-            help="Another judge (local, claude), or what `judge bench --out` wrote for it.",
-            metavar="NAME|PATH",
-        ),
-    ] = None,
     journal: JournalFile = None,
     max_cost: MaxCost = None,
     concurrency: Concurrency = 8,
     timeout: Timeout = 120.0,
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
-    render: Render = None,
-    replies: Replies = None,
+    render: Annotated[
+        Path | None,
+        typer.Option(help="Write the requests to this file, one a line, and send none."),
+    ] = None,
+    replies: Annotated[
+        Path | None,
+        typer.Option(help="Read the replies to rendered requests from this file, one a line."),
+    ] = None,
 ) -> int:
     """Measure a judge on labelled claims."""
-    if plot is not None and plot.suffix.lower() != ".svg":
-        raise ConfigurationError(f"--plot {plot}: the plot is an .svg file")
     if render is not None and replies is not None:
         raise ConfigurationError("give --render or --replies, not both")
     asked = choose_judge(
@@ -104,11 +94,10 @@ def bench(
         is_asked=render is None and replies is None,
     )
     require_writable(
-        [("--journal", journal), ("--out", out), ("--plot", plot), ("--render", render)],
+        [("--journal", journal), ("--out", out), ("--render", render)],
         read=[
             ("the labels", data),
             ("the calibration", asked.calibration),
-            ("--compare", compare),
             ("--model", model),
             ("--replies", replies),
         ],
@@ -116,8 +105,6 @@ def bench(
     if render is not None:
         return _render(data, asked.judge, render)
     decider = asked.judge if replies is None else replay_judge(asked.judge, replies)
-    file = Path(compare) if compare is not None and compare.endswith(".json") else None
-    other = _other(compare, file, data)
     asked.announce()
     judged = judge_file(
         data,
@@ -132,10 +119,6 @@ def bench(
     show_bench(result)
     if out is not None:
         result.save(out)
-    if plot is not None:
-        _plot(result, plot)
-    if other is not None:
-        show_comparison(result, other, seed=seed, files=(out, file))
     return ExitCode.OK
 
 
@@ -160,33 +143,6 @@ def _render(data: Path, judge: LLMJudge, path: Path) -> int:
     judge_file(data, writer.judge, concurrency=1)
     errors.print(escape_for_terminal(f"{path}: {writer.count} requests; nothing was sent"))
     return ExitCode.OK
-
-
-def _other(compare: str | None, file: Path | None, data: Path) -> JudgeBench | None:
-    """Load the bench to compare with, before anything is spent on the first judge."""
-    if file is not None:
-        return JudgeBench.load(file)
-    if compare is None:
-        return None
-    other = choose_judge(compare, is_calibrated=False).judge
-    if other.model is not None:
-        raise ConfigurationError(
-            f"--compare {compare}: bench a judge that costs money by itself, with --out and "
-            "--journal, and name its file here"
-        )
-    return bench_of(judge_file(data, other), other, data=data.name)
-
-
-def _plot(result: JudgeBench, path: Path) -> None:
-    figures = result.overall
-    if figures.ece is None:
-        errors.print("no plot: the judge decided nothing")
-        return
-    picture = reliability_svg(
-        figures.reliability, title=f"{result.title}, {result.data}", ece=figures.ece.value
-    )
-    with file_errors(path):
-        path.write_text(picture, encoding="utf-8")
 
 
 _COVERAGES = (0.25, 0.5, 0.75, 1.0)
