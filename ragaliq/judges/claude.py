@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import anthropic
 from anthropic.types import OutputConfigParam, TextBlockParam
@@ -56,8 +56,6 @@ class ClaudeJudge(PromptedJudge):
         timeout: Seconds to wait for the reply to one request.
         max_tokens: The most a reply may have, in tokens; the model's thinking counts.
         max_retries: How often the SDK repeats a failed request; when None, its own default.
-        effort: How much the model thinks before it replies; when None, the model's default.
-            Not every model takes it.
         prompts: Prompts to use in the place of ours: name to text or `pathlib.Path`, or a
             `pathlib.Path` to a folder.
 
@@ -85,14 +83,12 @@ class ClaudeJudge(PromptedJudge):
         timeout: float = 60.0,
         max_tokens: int = 16_000,
         max_retries: int | None = None,
-        effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None,
         prompts: PromptSource | None = None,
     ) -> None:
         super().__init__(prompts=prompts)
         check_model(model, max_tokens, whose="ClaudeJudge")
         self.model = model
         self._max_tokens = max_tokens
-        self._effort = effort
         self._given = client
         if client is not None:
             if not hasattr(client, "messages") or isinstance(client, anthropic.Anthropic):
@@ -182,8 +178,6 @@ class ClaudeJudge(PromptedJudge):
                 shared["cache_control"] = {"type": "ephemeral"}
             content.insert(0, shared)
         output: OutputConfigParam = {"format": {"type": "json_schema", "schema": _schema(reply)}}
-        if self._effort is not None:
-            output["effort"] = self._effort
         return {
             "model": self.model,
             "max_tokens": self._max_tokens,

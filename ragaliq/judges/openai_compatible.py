@@ -76,7 +76,6 @@ class OpenAICompatibleJudge(PromptedJudge):
         timeout: Seconds to wait for the reply to one request.
         max_tokens: Most tokens of a reply; when None, the server's own limit. Small models may
             never stop: set one.
-        temperature: Sampling temperature of the model; when None, the server's default.
         context_window: Most tokens of request and reply together, as the server was started. Longer
             contexts, answers and lists of claims are split. The default is that of common servers
             (4096), some of which silently truncate longer requests. For vendors' addresses it is
@@ -103,7 +102,6 @@ class OpenAICompatibleJudge(PromptedJudge):
         api_key: str | None = None,
         timeout: float = 60.0,
         max_tokens: int | None = None,
-        temperature: float | None = 0.0,
         context_window: int | None = None,
         reply_format: ReplyFormat | None = None,
         max_retries: int | None = None,
@@ -142,13 +140,11 @@ class OpenAICompatibleJudge(PromptedJudge):
         self._headers = _own_headers(self._sdk, host, api_key, is_given=base_url is not None)
         self.model = model
         self._timeout = timeout
-        self._temperature = temperature
         self._max_tokens = max_tokens
         # OpenAI's reasoning models refuse the older name, and other servers the newer one.
         is_openai = host == _OPENAI or host.endswith(_AZURE)
         self._form = RequestForm(
             reply_format or "json_schema",
-            has_temperature=temperature is not None,
             limit="max_completion_tokens" if is_openai else "max_tokens",
         )
         self._is_format_given, self._is_form_found = reply_format is not None, False
@@ -243,7 +239,7 @@ class OpenAICompatibleJudge(PromptedJudge):
             messages = [{"role": "user", "content": f"{system}\n\n{text}"}]
         request: dict[str, Any] = {"model": self.model, "messages": messages}
         if form.has_temperature:
-            request["temperature"] = self._temperature
+            request["temperature"] = 0.0
         if self._max_tokens is not None:
             request[form.limit] = self._max_tokens
         if form.reply_format == "json_schema":

@@ -11,12 +11,11 @@ import pytest
 from ragaliq import ConfigurationError
 from ragaliq.core.results import Status
 from ragaliq.errors import SinkError
-from ragaliq.records import SinkLimits
 from ragaliq.records.langfuse import LangfuseSink
 from ragaliq.records.langsmith import LangSmithSink
 from ragaliq.records.mlflow import MLflowSink
 from ragaliq.records.phoenix import PhoenixSink
-from ragaliq.records.sinks import SinkWorker
+from ragaliq.records.sinks import SinkLimits, SinkWorker
 
 KEY = "sk-very-secret"
 PRODUCTS = ["Phoenix", "Langfuse", "MLflow", "LangSmith"]

@@ -6,8 +6,7 @@ import pytest
 
 from ragaliq import is_suppressed
 from ragaliq.errors import SinkError
-from ragaliq.records import SinkLimits
-from ragaliq.records.sinks import SinkWorker
+from ragaliq.records.sinks import SinkLimits, SinkWorker
 
 FAST = {"backoff": 0.001, "max_backoff": 0.01, "timeout": 5.0}
 

@@ -8,7 +8,8 @@ import pytest
 from ragaliq import ClaimDetail, EvaluationResult, RAGTestCase
 from ragaliq.core.results import Evaluation, JudgeUsage
 from ragaliq.errors import SinkError
-from ragaliq.records import SinkLimits, SinkSet, evaluation_record
+from ragaliq.records import SinkSet, evaluation_record
+from ragaliq.records.sinks import SinkLimits
 from ragaliq.records.store import SQLiteStore, read_records
 
 HALF_A_PAIR = "judge \ud800"

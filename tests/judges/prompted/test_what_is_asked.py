@@ -204,7 +204,6 @@ async def test_thinking_and_split_text_blocks_are_read_as_one_reply(api):
 async def test_the_request_holds_the_reply_to_a_schema_and_sets_no_sampling(server, judge_at):
     judge = judge_at(server, model="claude-opus-5-5", max_tokens=321)
     await judge.verify_claims(["a"], CONTEXT)
-    await judge_at(server, effort="low").evaluate_relevance(QUERY, ANSWER)
 
     body = server.requests[0].body
     assert (body["model"], body["max_tokens"]) == ("claude-opus-5-5", 321)
@@ -214,7 +213,6 @@ async def test_the_request_holds_the_reply_to_a_schema_and_sets_no_sampling(serv
     assert fields[0] == "claim_id"
     # The reason is written before the verdict it is to lead to.
     assert fields.index("reason") < fields.index("verdict")
-    assert server.requests[1].body["output_config"]["effort"] == "low"
 
 
 # --- Chat completions -------------------------------------------------------------------------
@@ -237,14 +235,13 @@ async def test_a_request_holds_system_prompt_texts_and_the_form_of_the_reply(ser
 
 
 @openai_only
-async def test_the_limit_the_temperature_and_the_words_for_json_are_the_callers(server, judge_at):
+async def test_the_limit_and_the_words_for_json_are_the_callers(server, judge_at):
     prompts = {"reply_form": "---\nversion: 9\n---\nJSON: {{form}} !"}
-    judge = judge_at(server, max_tokens=99, temperature=None, prompts=prompts)
+    judge = judge_at(server, max_tokens=99, prompts=prompts)
     await judge.evaluate_relevance("q", "r")
 
     request = server.requests[0]
     assert request.body["max_tokens"] == 99
-    assert "temperature" not in request.body
     assert request.text.endswith('"score": <number: 0 to 1.>} !')
 
 
