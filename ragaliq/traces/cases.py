@@ -335,7 +335,10 @@ class TraceRun:
 
     def _asked(self, final: FinalReply, answer: str) -> Found | None:
         """Question in the models' prompts, unless they wrap documents; else the search query."""
-        lone = None if self._method else READER.question(self._root.inputs)
+        lone = READER.question(self._root.inputs)
+        if self._method:
+            held = (llama_index.prompt_arguments(step.inputs) for step in self._steps)
+            lone = next((READER.question(each) for each in held if each), None)
         if lone is not None and self._holds_documents(lone.text):
             lone = None
         said = [step.messages for step in self._models if step.reply and step.reply == answer]
@@ -799,6 +802,9 @@ def _ended(log: RunLog, step: Step, no_evidence: Collection[str], answered: Sequ
             )
     elif step.kind in RUNS:
         _returned(log, step)
+        log.provided(
+            key, [Passage(text) for text in llama_index.cited_texts(step.span, step.inputs)]
+        )
 
 
 def _tools_in(step: Step) -> Iterator[Step]:

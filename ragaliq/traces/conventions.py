@@ -458,6 +458,8 @@ def _openinference(span: TraceSpan, convention: Convention) -> Step:
         # The request itself may have blocks that the attributes lack.
         _set_model(step, step.inputs if _length(step.inputs) > _length(shown) else shown, said)
         _set_documents(step, _Content(span.attributes.get("llm.invocation_parameters")).value)
+        if is_llama_index:
+            _add_documents(step, llama_index.citable_texts(step.inputs))
         if step.reply is None:
             _set_reply(step, step.outputs)
         step.provided = _provided(step.outputs)
@@ -478,10 +480,13 @@ def _length(conversation: Any) -> int:
 def _set_documents(step: Step, parameters: Any) -> None:
     """The documents that a model was called with next to its messages, as Cohere's takes them."""
     given = parameters.get("documents") if isinstance(parameters, Mapping) else None
-    texts = tuple(passage.text for passage in passages_inside(given)) if given else ()
+    _add_documents(step, [passage.text for passage in passages_inside(given)] if given else ())
+
+
+def _add_documents(step: Step, texts: Sequence[str]) -> None:
     if texts and step.messages:
         *before, last = step.messages
-        step.messages = [*before, last._replace(documents=last.documents + texts)]
+        step.messages = [*before, last._replace(documents=(*last.documents, *texts))]
 
 
 def _side(span: TraceSpan, side: str) -> _Content:

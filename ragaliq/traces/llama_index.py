@@ -48,11 +48,13 @@ _FINAL = "Answer:"
 """After it a ReAct agent's model writes what is for the user."""
 _MOST_NESTED = 20
 _NO_SUCH_TOOL = "not found. Please select a tool that is available."
-_SETUP = "setup_agent"
+_SETUP, _PARSE = "setup_agent", "parse_agent_output"
 _TEXT_BLOCK = re.compile(
     r"TextBlock\(block_type='text', text="
     r"""(?P<text>(?P<quote>['"])(?:\\.|(?!(?P=quote))[^\\])*(?P=quote))\)"""
 )
+_CITED = re.compile(rf"cited_content={_TEXT_BLOCK.pattern}")
+_CITABLE = re.compile(r"CitableBlock\(.*?content=\[(.*?\))\]\)", re.DOTALL)
 
 
 def method_of(span: TraceSpan) -> str:
@@ -235,11 +237,35 @@ def asked_of_agent(span: TraceSpan, inputs: Any) -> tuple[str, ...]:
     event = inputs.get("ev") if isinstance(inputs, Mapping) else None
     if method_of(span) != _SETUP or not isinstance(event, str):
         return ()
-    last = event.rpartition("ChatMessage(")[2]
+    return _texts_shown(event.rpartition("ChatMessage(")[2])
+
+
+def cited_texts(span: TraceSpan, inputs: Any) -> tuple[str, ...]:
+    """Texts that a model's provider cited in its reply to an agent; the model's span lacks them."""
+    event = inputs.get("ev") if isinstance(inputs, Mapping) else None
+    if method_of(span) != _PARSE or not isinstance(event, str):
+        return ()
+    return _texts_shown(event, _CITED)
+
+
+def citable_texts(inputs: Any) -> tuple[str, ...]:
+    """Texts that a model was given to cite; only the request as Python writes it has them."""
+    messages = inputs.get("messages") if isinstance(inputs, Mapping) else None
+    shown = "\n".join(map(str, messages)) if isinstance(messages, list) else ""
+    return tuple(text for held in _CITABLE.findall(shown) for text in _texts_shown(held))
+
+
+def _texts_shown(shown: str, block: re.Pattern[str] = _TEXT_BLOCK) -> tuple[str, ...]:
+    """Texts of the blocks in what Python writes of messages."""
     try:
-        return tuple(ast.literal_eval(match["text"]) for match in _TEXT_BLOCK.finditer(last))
+        return tuple(ast.literal_eval(match["text"]) for match in block.finditer(shown))
     except (ValueError, SyntaxError):
         return ()
+
+
+def prompt_arguments(inputs: Any) -> Any:
+    """Values that a prompt's template was filled with; None for other calls."""
+    return inputs.get("prompt_args") if isinstance(inputs, Mapping) else None
 
 
 def _result_in(shown: str) -> Any:

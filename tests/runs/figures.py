@@ -2,10 +2,10 @@
 
 Precision and recall of the evidence, right questions and answers, inventions scored supported, in
 total and by shape; then every application that is wrong, and why. `--door spans` reads the spans of
-OpenInference's instrumentation in the handler's place, and counts apart the runs of which no trace
-holds all texts; `--door recordings` replays the events that `--record` wrote; `--without RULE`
-leaves a function of the capture out (`evidence._PromptSearch._take_cut`), which shows whether a run
-needs it.
+OpenInference's instrumentation in the handler's place, and counts apart the wrong ones of which no
+trace holds the whole truth, with the parts that it lacks; `--door recordings` replays the events
+that `--record` wrote; `--without RULE` leaves a function of the capture out
+(`evidence._PromptSearch._take_cut`), which shows whether a run needs it.
 """
 
 import argparse
@@ -54,7 +54,7 @@ class Figures:
 
 
 def shown(comparisons):
-    """Those whose texts one trace holds; of the others there must be no case."""
+    """Those that are right, or whose truth one trace holds."""
     return [each for each in comparisons if not each.lacking]
 
 
@@ -93,10 +93,10 @@ def report(framework, comparisons, is_quiet):
 
 
 def report_hidden(hidden, is_quiet):
-    """Print what became of runs of which the spans lack a text: there must be no case."""
+    """Print what became of runs of which the spans lack a part, and the part."""
     reasons = Counter(reason for each in hidden for reason in each.reasons or ["a case"])
     said = ", ".join(f"{reason} {count}" for reason, count in reasons.most_common())
-    print(f"  texts that the spans lack       {len(hidden):4}  {said}")
+    print(f"  lacking in spans                {len(hidden):4}  {said}")
     for each in hidden if not is_quiet else ():
         print(f"    {', '.join(each.reasons) or 'a case'}: {each.app.name} ({each.app.shape})")
         print(f"      lacks {each.lacking!r:.200}")

@@ -15,8 +15,10 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 from ragaliq import Monitor, RagaliqSpanProcessor, RAGTestCase, evaluate
+from ragaliq.capture.framing import FramedRun
 from ragaliq.testing import ScriptedJudge
 
 FOLDER = Path(__file__).parent
@@ -77,18 +79,31 @@ class Observed(NamedTuple):
 
     Attributes:
         traces: What each trace's spans hold, where spans were read.
+        is_framed: Whether the application framed the run by hand, which leaves no span.
     """
 
     cases: list[Case]
     reasons: dict[str, int]
     traces: "tuple[Trace, ...] | None" = None
+    is_framed: bool = False
 
 
 class Trace(NamedTuple):
-    """All texts of a trace's spans, and whether one of them is of a search or a tool."""
+    """What the spans of a trace hold.
 
-    texts: str
-    has_search: bool
+    Attributes:
+        texts: The words of each attribute.
+        lines: The words of each of their lines.
+        shown: The words of the attributes of other spans than models'.
+        parts: `a search` and `a model` if it has a span of one.
+        is_whole: Whether the SDK dropped no attribute.
+    """
+
+    texts: frozenset[str]
+    lines: frozenset[str]
+    shown: frozenset[str]
+    parts: frozenset[str]
+    is_whole: bool
 
 
 class Comparison(NamedTuple):
@@ -99,7 +114,7 @@ class Comparison(NamedTuple):
         parts: How many chunks and prompt parts the case has, and how many of them are right.
         faults: What is wrong, in words.
         reasons: Why there is no case, where there is none.
-        lacking: Texts of the truth that no trace has whole; empty where the spans were not read.
+        lacking: Parts of the truth that no trace has; empty where the spans were not read.
     """
 
     app: App
@@ -169,8 +184,8 @@ def contains(text, part):
 
 def observe(application, door="handler"):
     """Run an application under the handler of its framework, or where its spans are read."""
-    results, spans = [], []
-    follow = partial(_spans, spans) if door == "spans" else _FOLLOWED[application.framework]
+    results, spans, frames = [], [], []
+    follow = partial(_spans, spans, frames) if door == "spans" else _FOLLOWED[application.framework]
     monitor = Monitor(judge=ScriptedJudge(), on_result=results.append)
     try:
         with warnings.catch_warnings(), follow(monitor, application) as given:
@@ -186,11 +201,12 @@ def observe(application, door="handler"):
         [case_of(result.case) for result in ended],
         {k: v for k, v in reasons.items() if v},
         _traces(spans) if door == "spans" else None,
+        bool(frames),
     )
 
 
 @contextmanager
-def _spans(ended, monitor, application):
+def _spans(ended, frames, monitor, application):
     from openinference.instrumentation.langchain import LangChainInstrumentor
     from openinference.instrumentation.llama_index import LlamaIndexInstrumentor
     from opentelemetry.sdk.trace import TracerProvider
@@ -208,6 +224,7 @@ def _spans(ended, monitor, application):
     tracer = provider.get_tracer("opentelemetry.instrumentation.fastapi")
     try:
         with ExitStack() as request:
+            request.enter_context(patch.object(FramedRun, "ended", _noted(frames)))
             if application.cases <= 1:  # several would be one request
                 span = tracer.start_as_current_span("POST /ask", kind=SpanKind.SERVER)
                 request.enter_context(span)
@@ -220,17 +237,44 @@ def _spans(ended, monitor, application):
     assert processor.errors == 0, f"{application.name}: a span could not be handled"
 
 
+def _noted(frames):
+    def ended(frame, error=None):
+        frames.append(frame)
+
+    return ended
+
+
+_PARTS = {
+    **dict.fromkeys(("RETRIEVER", "TOOL", "RERANKER"), "a search"),
+    "LLM": "a model",
+}
+
+
 def _traces(spans):
-    """Texts of each trace's spans, without the JSON around them."""
-    texts, searching = {}, set()
+    """What the spans of each trace hold."""
+    traces = {}
     for span in spans:
-        trace = span.context.trace_id
-        held = [span.attributes, *(event.attributes for event in span.events)]
-        values = [value for attributes in held for value in attributes.values()]
-        texts.setdefault(trace, []).extend(map(_plain, values))
-        if span.attributes.get("openinference.span.kind") in {"RETRIEVER", "TOOL", "RERANKER"}:
-            searching.add(trace)
-    return tuple(Trace("\n".join(held), trace in searching) for trace, held in texts.items())
+        traces.setdefault(span.context.trace_id, []).append(span)
+    return tuple(map(_trace, traces.values()))
+
+
+def _trace(spans):
+    kinds = [_PARTS.get(span.attributes.get("openinference.span.kind")) for span in spans]
+    held = [list(map(_plain, _values(span))) for span in spans]
+    others = [texts for kind, texts in zip(kinds, held, strict=True) if kind != "a model"]
+    lines = {line for texts in held for text in texts for line in (text, *text.splitlines())}
+    return Trace(
+        texts=frozenset(words(text) for texts in held for text in texts),
+        lines=frozenset(map(words, lines)),
+        shown=frozenset(words(text) for texts in others for text in texts),
+        parts=frozenset(filter(None, kinds)),
+        is_whole=not any(span.dropped_attributes for span in spans),
+    )
+
+
+def _values(span):
+    for attributes in (span.attributes, *(event.attributes for event in span.events)):
+        yield from attributes.values()
 
 
 def _plain(value):
@@ -319,26 +363,34 @@ def compare(application, observed):
 def _lacking(application, observed):
     """Parts of the truth that are not in the trace that has most of it.
 
-    Where no case was made: a search, too. A model's call with texts in its prompt is not known to
-    answer from them, and rightly counted `not_rag`.
+    The question must be a line of its own: no one can tell it from an instruction before it. Where
+    no case was made the trace must have a search, too: a model's call with texts in its prompt is
+    not known to answer from them, and rightly counted `not_rag`.
     """
-    answer = application.answer
-    if observed.traces is None or answer is None:
+    if observed.traces is None or application.answer is None:
         return ()
-    truths = [
-        application.question,
-        *(answer if isinstance(answer, tuple) else (answer,)),
-        *application.chunks,
-        *application.prompt,
-    ]
-    lacking = [
-        (
-            *(text for text in truths if not contains(trace.texts, text)),
-            *(() if trace.has_search or observed.cases else ("a search",)),
-        )
-        for trace in observed.traces
-    ]
-    return min(lacking, key=len, default=tuple(truths))
+    lacking = [tuple(_lacking_in(trace, application, observed)) for trace in observed.traces]
+    return min(lacking, key=len, default=("any span",))
+
+
+def _lacking_in(trace, application, observed):
+    answer, asked = application.answer, words(application.question)
+    answers = answer if isinstance(answer, tuple) else (answer,)
+    for text in (*answers, *application.chunks, *application.prompt):
+        if not _holds(trace.texts, text):
+            yield text
+    if trace.lines.isdisjoint({asked, f" question{asked}", f" query{asked}"}):
+        yield f"{application.question} (in a line of its own)"
+    if not observed.cases:
+        yield from {"a search", "a model"} - trace.parts
+    if not trace.is_whole:
+        yield "attributes that the SDK dropped"
+    if observed.is_framed:
+        yield "the frame, which the application made by hand"
+
+
+def _holds(texts, part):
+    return any(words(part) in text for text in texts)
 
 
 def _compared(application, observed):
@@ -358,7 +410,7 @@ def _compared(application, observed):
     is_answer = _is_answer(application.answer, case.answer)
     if not is_answer:
         faults.append(f"answer: {case.answer!r}")
-    texts, missing = _found(application, case)
+    texts, missing = _found(application, case, observed.traces)
     parts, extra = _right_parts(application, case)
     supported = _supported(application, case)
     faults += [*missing, *extra, *(f"supported although invented: {each!r}" for each in supported)]
@@ -366,11 +418,20 @@ def _compared(application, observed):
     return Comparison(application, texts, parts, is_question, is_answer, invented, faults)
 
 
+# Spans say less: a call that is no run has spans all the same, and a stream that is given up ends
+# without a text, or its span never ends.
+_SPANS_SAY = {
+    "not_rag": ("no run",),
+    "answer_streamed": ("truncated",),
+    "shutdown": ("cancelled", "truncated"),
+}
+
+
 def _without_case(application, observed):
     faults = [f"case: {case!r}" for case in observed.cases]
     reasons = set(observed.reasons or {"no run"})
-    if observed.traces is not None and "not_rag" in reasons:
-        reasons.add("no run")  # which has spans all the same
+    if observed.traces is not None:
+        reasons |= {said for reason in reasons for said in _SPANS_SAY.get(reason, ())}
     if not observed.cases and reasons.isdisjoint(application.status):
         faults.append(f"reason: {observed.reasons}, not {application.status}")
     is_right = not observed.cases
@@ -393,12 +454,18 @@ def _is_answer(answer, given):
     return " ".join(answer.split()) == " ".join(given.split())
 
 
-def _found(application, case):
+def _found(application, case, traces=None):
     chunks = [*case.chunks, "\n".join(case.chunks)]
     missing = [
         f"missing chunk: {text!r}"
         for text in application.chunks
         if not any(contains(chunk, text) for chunk in chunks)
+        # Only a model's prompt has it: no span says that it is a document.
+        and not (
+            traces is not None
+            and contains(case.prompt, text)
+            and not any(_holds(trace.shown, text) for trace in traces)
+        )
     ]
     missing += [
         f"missing in the prompt: {text!r}"

@@ -1,7 +1,7 @@
 """The comparison of a captured case with the truth finds each kind of fault."""
 
 import pytest
-from harness import App, Case, Observed, compare, contains
+from harness import App, Case, Observed, Trace, compare, contains, words
 from rules import without
 
 from ragaliq.capture import phrases
@@ -79,3 +79,57 @@ def test_a_rule_is_left_out_for_a_time():
     with without("phrases.MarkedText.places"):
         assert list(texts.places("five")) == []
     assert list(texts.places("five")) == [slice(2, 3)]
+
+
+def trace(*texts, shown=None, parts=("a search", "a model"), is_whole=True):
+    held = frozenset(map(words, texts))
+    return Trace(held, held, held if shown is None else shown, frozenset(parts), is_whole)
+
+
+WHOLE = (TRUTH.question, TRUTH.answer, *TRUTH.chunks, *TRUTH.prompt)
+
+
+def lacking(*traces, cases=(), **options):
+    return compare(TRUTH, Observed(list(cases), {}, traces, **options)).lacking
+
+
+def test_spans_lack_nothing_where_one_trace_holds_the_whole_truth():
+    assert lacking(trace(), trace(*WHOLE)) == ()
+
+
+@pytest.mark.parametrize("text", WHOLE)
+def test_spans_lack_a_text_that_no_attribute_holds_whole(text):
+    begin, end = text[:9], text[9:]
+    cut = [each for each in WHOLE if each != text]
+    assert len(lacking(trace(*cut, begin, end))) == 1
+
+
+def test_spans_lack_a_question_that_only_stands_behind_an_instruction():
+    asked = f"Translate this: {TRUTH.question}"
+    assert lacking(trace(asked, *WHOLE[1:])) == (f"{TRUTH.question} (in a line of its own)",)
+    assert lacking(trace(f"Question: {TRUTH.question}", *WHOLE[1:])) == ()
+
+
+def test_spans_without_a_case_lack_a_search_or_a_model():
+    assert lacking(trace(*WHOLE, parts=["a model"])) == ("a search",)
+    wrong = RIGHT._replace(chunks=[])
+    assert lacking(trace(*WHOLE, parts=["a model"]), cases=[wrong]) == ()
+
+
+def test_spans_lack_dropped_attributes_and_frames_made_by_hand():
+    assert lacking(trace(*WHOLE, is_whole=False)) == ("attributes that the SDK dropped",)
+    framed = lacking(trace(*WHOLE), is_framed=True)
+    assert framed == ("the frame, which the application made by hand",)
+
+
+def test_right_cases_lack_nothing():
+    assert lacking(trace(), cases=[RIGHT]) == ()
+
+
+def test_a_chunk_that_only_a_models_prompt_holds_may_be_in_the_prompt_part():
+    prompt = f"{TRUTH.chunks[0]} {RIGHT.prompt}"
+    case = RIGHT._replace(chunks=[], prompt=prompt)
+    compared = compare(TRUTH, Observed([case], {}, (trace(prompt, shown=()),)))
+    assert compared.faults == []
+    assert compare(TRUTH, Observed([case], {}, (trace(prompt),))).faults
+    assert compare(TRUTH, Observed([case], {})).faults
