@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast, get_args
 
 from ragaliq.capture.texts import Message
 from ragaliq.core.passages import Passage, json_safe
@@ -115,12 +115,6 @@ class CitedSources(NamedTuple):
     passages: Passages
 
 
-class ConversationOutput(NamedTuple):
-    """The run's output is a conversation, with these tool results in this turn."""
-
-    passages: Passages
-
-
 Event: TypeAlias = (
     ModelCalled
     | Replied
@@ -135,7 +129,6 @@ Event: TypeAlias = (
     | Provided
     | Failed
     | CitedSources
-    | ConversationOutput
 )
 
 
@@ -203,22 +196,4 @@ def read_passages(written: Sequence[Sequence[Any]]) -> list[Passage]:
     return [Passage(*each) for each in written]
 
 
-_KINDS: dict[str, Any] = {
-    kind.__name__: kind
-    for kind in (
-        ModelCalled,
-        Replied,
-        Searched,
-        Retrieved,
-        Reranked,
-        ToolReturned,
-        StepGiven,
-        StepReturned,
-        TextPassed,
-        Answering,
-        Provided,
-        Failed,
-        CitedSources,
-        ConversationOutput,
-    )
-}
+_KINDS: dict[str, Any] = {kind.__name__: kind for kind in get_args(Event)}

@@ -7,10 +7,10 @@ answer (`ragaliq.capture.evidence`), and by steps only if no prompt is known.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 from math import inf
 from sys import getsizeof
 from typing import Any
@@ -21,7 +21,6 @@ from ragaliq.capture.events import (
     Answering,
     ByKey,
     CitedSources,
-    ConversationOutput,
     Event,
     Failed,
     ModelCalled,
@@ -295,11 +294,6 @@ class RunLog:
         # A copy: applications add the answer to the list that they called with.
         self._conversation = reader, tuple(messages)
 
-    def conversation_output(self, passages: Passages) -> None:
-        """The run's output is a conversation, with these tool results in this turn."""
-        if passages:
-            self._events.append(ConversationOutput(passages))
-
     # Result
 
     @property
@@ -551,46 +545,22 @@ class RunLog:
         )
 
     def _by_steps(self, events: Sequence[Event], answer: str) -> tuple[str, Passages]:
-        """Context by the run's steps, with its source."""
-        fetched = _FetchedDocuments(self.parents)
-        cited: Passages | None = None
-        turn: Passages = ()
-        variable: Passages = ()
+        """Context by the run's steps, with its source: if no prompt is known."""
         given: dict[Step, Passages] = {}
         answering: Step | None = None
-        last_reply = max(
-            (at for at, event in enumerate(events) if isinstance(event, Replied)), default=-1
-        )
-        for at, event in enumerate(events):
-            if isinstance(event, CitedSources):
-                cited = event.passages
-            elif isinstance(event, ConversationOutput):
-                turn = event.passages
-            elif isinstance(event, TextPassed):
-                if event.key in CONTEXT_KEYS:
-                    variable = [Passage(event.text)]
-                if answering is None and not event.is_input and normalize(event.text) == answer:
-                    answering = event.step
-            elif isinstance(event, ToolReturned) and at > last_reply:  # no model gave the answer
-                others = [each for each in event.passages if normalize(each.text) != answer]
-                fetched.take(event._replace(passages=others))
-            else:
-                if isinstance(event, StepGiven):
-                    given[event.step] = [each for held in event.by_key.values() for each in held]
-                fetched.take(event)
-        # The state of a conversation also holds the documents of earlier turns.
-        if cited is not None and (fetched.held or not self.keeps_turns):
-            return "output", cited
+        fetched = _fetched(events, self.parents, answer)
+        for event in events:
+            # The state of a conversation also holds the documents of earlier turns.
+            if isinstance(event, CitedSources) and (fetched[1] or not self.keeps_turns):
+                return "output", event.passages
+            if isinstance(event, StepGiven):
+                given[event.step] = [each for held in event.by_key.values() for each in held]
+            elif isinstance(event, TextPassed) and not event.is_input and answering is None:
+                answering = event.step if normalize(event.text) == answer else None
         # The documents among the inputs of the step that gave the answer, or of one around it.
         around = _around(answering, self.parents)
         handed = next((given[step] for step in around if given.get(step)), ())
-        found = (
-            ("given", handed),
-            (fetched.kinds(), fetched.passages()),
-            ("messages", turn),
-            ("prompt_variable", variable),
-        )
-        return next(((source, passages) for source, passages in found if passages), ("", ()))
+        return ("given", handed) if handed else fetched
 
 
 def to_case(case: RAGTestCase | RunLog) -> RAGTestCase:
@@ -698,83 +668,42 @@ def _distinct(passages: Passages) -> list[Passage]:
     return list(first.values())
 
 
-def _identities(passages: Passages) -> list[tuple[str, str | None]]:
-    """Identity of each passage: text and id. Scores are excluded because rerankers change them."""
-    return [passage[:2] for passage in passages]
+def _fetched(
+    events: Sequence[Event], parents: Mapping[Step, Step | None], answer: str
+) -> tuple[str, Passages]:
+    """Documents that retrievers, tools and other steps fetched, with the kinds of these steps.
 
-
-class _FetchedDocuments:
-    """Documents of a run's steps: its context if no prompt is known.
-
-    Retrievers, tools and other steps fetch documents. A reranker replaces those that it was given,
-    and a retriever those of the steps inside it.
-
-    Args:
-        parents: The run's steps, each with the step it is in, in the order they began.
-
-    Attributes:
-        held: Kind of step and its passages, by the step that fetched them.
+    A reranker's documents replace those that it was given, and a retriever's those of the steps
+    inside it. A tool or a step that fetched documents inside counts by these.
     """
-
-    def __init__(self, parents: Mapping[Step, Step | None]) -> None:
-        self._parents = parents
-        self.held: dict[Step, tuple[str, Passages]] = {}
-        self._given: dict[Step, ByKey] = {}
-        # Indices by enclosing step and by passage: a trace may have very many steps.
-        self._within: defaultdict[Step, set[Step]] = defaultdict(set)
-        self._holders: defaultdict[Any, set[Step]] = defaultdict(set)
-
-    def passages(self) -> list[Passage]:
-        """Documents in the order in which the steps that fetched them began."""
-        steps = [step for step in list(self._parents) if step in self.held]
-        return [passage for step in steps for passage in self.held[step][1]]
-
-    def kinds(self) -> str:
-        """Kinds of steps that fetched them: `retriever`, `tool`, `step`."""
-        return ", ".join(sorted({kind for kind, passages in self.held.values() if passages}))
-
-    def take(self, event: Event) -> None:
-        """Process an event, in order."""
+    searches = {event.step for event in events if isinstance(event, Retrieved)}
+    fetching: set[Step] = set()
+    found: dict[Any, tuple[str, Passage]] = {}  # by text and id: rerankers change scores
+    given: dict[Step, ByKey] = {}
+    last = max((at for at, event in enumerate(events) if isinstance(event, Replied)), default=-1)
+    for at, event in enumerate(events):
         if isinstance(event, StepGiven):
-            self._given[event.step] = event.by_key
-        elif isinstance(event, Retrieved):
-            self._drop(self._within.get(event.step, ()))
-            self._put(event.step, "retriever", event.passages)
-        elif isinstance(event, Reranked):
-            self._drop(self._offered(set(_identities(event.given))))
-            self._put(event.step, "retriever", event.passages)
+            given[event.step] = event.by_key
+        if not isinstance(event, Retrieved | Reranked | ToolReturned | StepReturned):
+            continue
+        step, *around = _around(event.step, parents)
+        is_search = isinstance(event, Retrieved | Reranked)
+        if not searches.isdisjoint(around) or (step in fetching and not is_search):
+            continue
+        kind, passages = "retriever", event.passages or ()
+        if isinstance(event, Reranked):
+            for each in event.given:
+                found.pop(each[:2], None)
+        elif isinstance(event, StepReturned):
+            known = {each[:2] for held in given.get(step, {}).values() for each in held}
+            listed = chain.from_iterable((event.by_key or {}).values())
+            kind, passages = "step", [each for each in listed if each[:2] not in known]
         elif isinstance(event, ToolReturned):
-            # Unless the step fetched documents: those count then.
-            if event.passages and not self._within.get(event.step):
-                self._put(event.step, "tool", event.passages)
-        elif isinstance(event, StepReturned) and event.by_key is not None:
-            self._returned_state(event.step, event.by_key, self._given.pop(event.step, {}))
-
-    def _returned_state(self, step: Step, by_key: ByKey, given: ByKey) -> None:
-        fetched: list[Passage] = []
-        for key, now in by_key.items():
-            offered = set(_identities(given.get(key) or ()))
-            fetched += [passage for passage in now if passage[:2] not in offered]
-        if fetched and not self._within.get(step):
-            self._put(step, "step", fetched)
-
-    def _put(self, step: Step, kind: str, passages: Passages) -> None:
-        self._drop([step])
-        self.held[step] = kind, passages
-        for around in _around(step, self._parents):
-            self._within[around].add(step)
-        for known in _identities(passages) or (None,):
-            self._holders[known].add(step)
-
-    def _offered(self, offered: set[Any]) -> list[Step]:
-        """Steps whose documents are all among these, including those without any."""
-        some = set().union(*(self._holders.get(each, ()) for each in (None, *offered)))
-        return [step for step in some if offered.issuperset(_identities(self.held[step][1]))]
-
-    def _drop(self, steps: Iterable[Step]) -> None:
-        for step in list(steps):
-            if step in self.held:
-                for known in _identities(self.held.pop(step)[1]) or (None,):
-                    self._holders[known].discard(step)
-                for around in _around(step, self._parents):
-                    self._within[around].discard(step)
+            kind = "tool"
+            if at > last:  # no model gave the answer
+                passages = [each for each in passages if normalize(each.text) != answer]
+        if passages:
+            fetching.update(around)
+        found |= {each[:2]: (kind, each) for each in passages}
+    kinds = sorted({kind for kind, _ in found.values()})
+    return ", ".join(kinds), [passage for _, passage in found.values()]

@@ -144,9 +144,8 @@ class CaseSources(BaseModel):
     Attributes:
         question: Such as `input.messages`; empty if the caller set it.
         context: `prompt` if the text occurs in the prompt of the model that answered; else the
-            step it was taken from: `given`, `retriever`, `tool`, `step`, `output`, `messages`,
-            `prompt_variable`; `reply` if the model's provider searched; `application` if the
-            application set it.
+            step it was taken from: `given`, `retriever`, `tool`, `step`, `output`; `reply` if the
+            model's provider searched; `application` if the application set it.
         answer: Such as `output.answer`.
         no_context: Reason why no context is known: `nothing_retrieved`,
             `nothing_found`, `not_in_prompt`

@@ -841,7 +841,6 @@ def _run_ended(log: RunLog, steps: Sequence[Step]) -> None:
         named = kept or None if found else named
     if named is not None:
         log.cited_sources(named)
-    log.conversation_output(READER.tool_results(outputs))
 
 
 # --- how a run ended ------------------------------------------------------------------------------

@@ -410,11 +410,9 @@ class LangChainRun:
         if self.message is not None and log.answer.text == self.reply:
             log.blocks = self.message.content
         log.metadata = {k: v for k, v in log.metadata.items() if not k.startswith(_OWN_METADATA)}
-        if log.passages is None and not isinstance(outputs, str):
-            sources = READER.context(outputs)
-            if sources is not None:
-                log.cited_sources(sources)
-            log.conversation_output(READER.tool_results(outputs))
+        sources = None if isinstance(outputs, str) else READER.context(outputs)
+        if log.passages is None and sources is not None:
+            log.cited_sources(sources)
         return ""
 
     def _submitted(self) -> Found | None:
