@@ -86,15 +86,6 @@ def require_limits(owner: str, limits: Mapping[str, float]) -> None:
             )
 
 
-def require_kind(kind: type, **settings: object) -> None:
-    """Refuse settings of another kind; None is allowed."""
-    for name, value in settings.items():
-        if value is not None and not isinstance(value, kind):
-            raise ConfigurationError(
-                f"Monitor: {name} must be a {kind.__name__}, got {type(value).__name__}"
-            )
-
-
 def require_choice(value: str, *choices: str, name: str) -> None:
     """Refuse a setting that is none of its choices."""
     if value not in choices:

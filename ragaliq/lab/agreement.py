@@ -50,38 +50,6 @@ def kappa_estimate(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class McNemar:
-    """Test of two judges on the same items: does one have more right than the other.
-
-    Attributes:
-        only_first: Items only the first judge has right.
-        only_second: Items only the second judge has right.
-        exact_p: Two-sided exact binomial p-value.
-        mid_p: The mid-p value, nearer to the nominal level (Fagerland, Lydersen & Laake 2013,
-            BMC Medical Research Methodology 13:91).
-    """
-
-    only_first: int
-    only_second: int
-    exact_p: float
-    mid_p: float
-
-
-def mcnemar(first_right: Sequence[bool], second_right: Sequence[bool]) -> McNemar:
-    """McNemar's test of two judges, item by item."""
-    from scipy.stats import binom, binomtest
-
-    pairs = list(zip(first_right, second_right, strict=True))
-    one, other = pairs.count((True, False)), pairs.count((False, True))
-    if one == other:
-        return McNemar(only_first=one, only_second=other, exact_p=1.0, mid_p=1.0)
-    trials, least = one + other, min(one, other)
-    exact = float(binomtest(least, trials).pvalue)
-    point = float(binom.pmf(least, trials, 0.5))
-    return McNemar(only_first=one, only_second=other, exact_p=exact, mid_p=exact - point)
-
-
 # Ranking.
 
 

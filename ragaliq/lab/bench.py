@@ -20,13 +20,11 @@ from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import DatasetError
 from ragaliq.judges.base import LLMJudge
 from ragaliq.lab.agreement import (
-    McNemar,
     RiskPoint,
     auroc,
     balanced_accuracy,
     kappa,
     macro_f1,
-    mcnemar,
     risk_coverage,
 )
 from ragaliq.lab.curves import ReliabilityBin, expected_calibration_error, reliability_table
@@ -284,7 +282,6 @@ class JudgeComparison:
     Attributes:
         pairs: Number of those claims.
         left_out: Claims that only one has, or on which one failed.
-        mcnemar: Whether one is right more often.
         accuracy: Difference of the shares that are right, second minus first.
         balanced_accuracy: Difference of the balanced accuracies; None with one kind of label.
         auroc: Difference of the AUROCs; None with one kind of label.
@@ -292,7 +289,6 @@ class JudgeComparison:
 
     pairs: int
     left_out: int
-    mcnemar: McNemar
     accuracy: Estimate
     balanced_accuracy: Estimate | None
     auroc: Estimate | None
@@ -329,7 +325,6 @@ def compare_benches(first: JudgeBench, second: JudgeBench, *, seed: int = 0) -> 
     return JudgeComparison(
         pairs=len(pairs),
         left_out=len(everything) - len(pairs),
-        mcnemar=mcnemar(*right),
         accuracy=accuracy,
         balanced_accuracy=_difference(pairs, accuracy_of, seed),
         auroc=_difference(pairs, ranking, seed),

@@ -94,7 +94,6 @@ class WorkerSettings(Limits):
     time_limit: float = 300.0
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         require_positive(
             "WorkerSettings",
             deadline=self.deadline,

@@ -56,8 +56,6 @@ def test_a_bench_fits_the_terminal_and_is_written_and_compared(ragaliq, write_cl
     (tmp_path / "b.json").write_bytes(held)
     done = ragaliq("judge", "compare", "a.json", "b.json", COLUMNS="200")
     assert "on 120 claims that both decided" in done.stdout
-    assert "McNemar: only the first is right 0 times" in done.stdout
-    assert "p = 1 exact" in done.stdout
     assert "first:  local, uncalibrated (a.json)" in done.stdout
     assert "second: local, uncalibrated (b.json)" in done.stdout
 

@@ -1,7 +1,5 @@
 """Agreement, ranking and tests of two judges, against figures counted in another way."""
 
-import math
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,7 +18,6 @@ from ragaliq.lab.agreement import (
     kappa,
     kappa_estimate,
     macro_f1,
-    mcnemar,
     risk_coverage,
 )
 from ragaliq.lab.resampling import percentile_interval
@@ -72,15 +69,6 @@ def test_kappa_has_an_interval_and_one_category_has_no_kappa():
     assert (everywhere.value, everywhere.high, everywhere.method) == (1.0, 1.0, "wilson")
     assert everywhere.low < 0.6
     assert kappa_estimate(list("SSS"), list("SSS")) is None
-
-
-@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=60))
-def test_mcnemar_is_the_binomial_test_of_the_items_they_differ_in(rows):
-    test = mcnemar(*columns(rows))
-    n, least = test.only_first + test.only_second, min(test.only_first, test.only_second)
-    tail = sum(math.comb(n, k) for k in range(least + 1)) / 2**n
-    assert test.exact_p == pytest.approx(min(1.0, 2 * tail))
-    assert test.mid_p == pytest.approx(min(1.0, 2 * tail - math.comb(n, least) / 2**n))
 
 
 def test_an_area_has_an_interval_also_where_the_classes_are_apart():

@@ -124,11 +124,9 @@ def test_a_better_judge_is_clearly_better_and_a_judge_is_no_better_than_itself()
     assert found.pairs == 80
     for estimate in (found.accuracy, found.balanced_accuracy, found.auroc):
         assert 0 < estimate.low < estimate.value < estimate.high
-    assert found.mcnemar.exact_p < 0.01
-    assert found.mcnemar.only_second > found.mcnemar.only_first
     assert compare_benches(*benches(0.65, 0.9, per_context=8)).accuracy.effective_n == 10
     same = compare_benches(worse, worse)
-    assert (same.accuracy.value, same.mcnemar.exact_p) == (0.0, 1.0)
+    assert same.accuracy.value == 0.0
 
 
 def test_only_claims_that_both_decided_are_compared():

@@ -183,8 +183,6 @@ def test_settings_that_cannot_work_are_refused():
         WorkerSettings(deadline=60.0, time_limit=30.0)
     with pytest.raises(ConfigurationError, match="attempts"):
         WorkerSettings(attempts=0)
-    with pytest.raises(ConfigurationError, match="budget must be a Budget, got int"):
-        WorkerSettings(budget=5)
 
 
 def test_runs_that_come_while_a_file_is_read_are_read_too(tmp_path):

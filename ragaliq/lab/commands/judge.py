@@ -198,11 +198,6 @@ def show_comparison(
         note = "" if value is None else value.method + ("" if clear else ", not clear")
         table.add_row(name, escape_for_terminal(_signed(value)), note)
     output.print(table)
-    test = found.mcnemar
-    output.print(
-        f"McNemar: only the first is right {test.only_first:,} times, only the second "
-        f"{test.only_second:,}; p = {test.exact_p:.3g} exact, {test.mid_p:.3g} mid-p"
-    )
     if found.left_out:
         errors.print(f"{found.left_out:,} claims are in one bench only, or a judge failed on them")
 

@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Protocol, Self
 
-from ragaliq.core.checks import require_kind
 from ragaliq.core.results import EvaluationResult, JudgeUsage
 from ragaliq.core.spending import RunPermits, spending
 from ragaliq.errors import (
@@ -39,19 +38,11 @@ class Limits:
         budget: Limits on cost in an hour and a day; None for no limit.
         judge_limits: Limits on judge calls in a minute; None for no limit.
         breaker: Circuit breaker for a failing judge; None for none.
-
-    Raises:
-        ConfigurationError: An argument has another type.
     """
 
     budget: Budget | None = None
     judge_limits: RateLimits | None = None
     breaker: CircuitBreaker | None = None
-
-    def __post_init__(self) -> None:
-        require_kind(Budget, budget=self.budget)
-        require_kind(RateLimits, judge_limits=self.judge_limits)
-        require_kind(CircuitBreaker, breaker=self.breaker)
 
 
 class _CaseOrLog(Protocol):
