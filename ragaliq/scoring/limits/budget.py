@@ -13,7 +13,6 @@ from typing import Literal, NamedTuple
 from ragaliq.core.results import JudgeUsage
 from ragaliq.scoring.limits.shared import (
     SharedLimits,
-    SharedWindows,
     StorageState,
     storage_state,
 )
@@ -150,17 +149,13 @@ class BudgetLedger:
             )
             for name, limit in self._limits.items()
         }
-        self._shared = None
-        if budget.is_shared:
-            self._shared = SharedWindows(
-                budget.storage,
-                key=f"budget:{budget.name}",
-                windows={n: (self._limits[n], window) for n, window in self._windows.items()},
-                local_share=budget.local_share,
-                lock=self._lock,
-                on_error=on_error,
-                pause=pause,
-            )
+        self._shared = budget.shared_windows(
+            "budget",
+            {name: (self._limits[name], window) for name, window in self._windows.items()},
+            on_error=on_error,
+            pause=pause,
+            lock=self._lock,
+        )
 
     @property
     def storage(self) -> StorageState:

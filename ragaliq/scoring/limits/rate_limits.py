@@ -11,7 +11,6 @@ from ragaliq.core.results import JudgeUsage
 from ragaliq.core.spending import Permit
 from ragaliq.scoring.limits.shared import (
     SharedLimits,
-    SharedWindows,
     StorageState,
     storage_state,
 )
@@ -75,16 +74,12 @@ class RateLimiter:
             name: Window(limits.here(limit), minute) for name, limit in self._limits.items()
         }
         self._step = minute / SLOTS  # no room is freed before the window moves by one slot
-        self._shared = None
-        if limits.is_shared:
-            self._shared = SharedWindows(
-                limits.storage,
-                key=f"rates:{limits.name}",
-                windows={n: (self._limits[n], window) for n, window in self._windows.items()},
-                local_share=limits.local_share,
-                on_error=on_error,
-                pause=pause,
-            )
+        self._shared = limits.shared_windows(
+            "rates",
+            {name: (self._limits[name], window) for name, window in self._windows.items()},
+            on_error=on_error,
+            pause=pause,
+        )
         self._line = asyncio.Lock()  # binds to the loop that uses it first
         self._mean: float | None = None
 
