@@ -230,7 +230,7 @@ class RedactionError(JudgeError):
 
 
 class JudgeInputError(JudgeError):
-    """There is more text than the judge can compare; it was not asked."""
+    """There is more text than can be compared; the status is `too_long`."""
 
 
 class JudgeResponseError(JudgeError):

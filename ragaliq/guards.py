@@ -9,6 +9,7 @@ from typing import Any, Literal, Unpack, get_args
 
 from ragaliq.capture import RunLog
 from ragaliq.core.checks import require_choice, require_positive, takes_only
+from ragaliq.core.concurrency import off_loop_if_long
 from ragaliq.core.results import ClaimDetail, Evaluation, EvaluationResult, Status
 from ragaliq.core.suppression import is_suppressed
 from ragaliq.core.test_case import RAGTestCase
@@ -28,10 +29,10 @@ __all__ = ["Action", "Decision", "Guard", "GuardRejected", "GuardResult", "Step"
 Action = Literal["fallback", "annotate", "raise"]
 Step = Literal["pass", "fallback", "annotate"]
 Decision = Literal["passed", "rejected", "unscored", "no_claims", "failed", "timeout", "off"]
-"""`unscored`: the answer asserts something that was not checked: there is no context, or the claims
-that were checked are too small a part of it. `no_claims`: it asserts nothing. `failed`: the judge
-or the monitor failed, which says nothing about the answer. `off`: the monitor is disabled, or the
-call is inside `suppress()`."""
+"""`unscored`: the answer asserts something that was not checked: there is no context, answer or
+context are too long for the judge, or the claims that were checked are too small a part of it.
+`no_claims`: it asserts nothing. `failed`: the judge or the monitor failed, which says nothing about
+the answer. `off`: the monitor is disabled, or the call is inside `suppress()`."""
 _Otherwise = Literal["pass", "block"]
 
 _FALLBACK = "I cannot answer this reliably from the sources I have."
@@ -223,9 +224,11 @@ class Guard:
         if self.is_off:
             return self._result("off", "nothing is evaluated here")
         try:
-            return self._decide(await self.monitor.aevaluate(case, timeout=self.timeout, **run))
+            evaluation = await self.monitor.aevaluate(case, timeout=self.timeout, **run)
         except (NotEvaluated, BudgetExceeded) as error:
             return self._unevaluated(error)
+        length = len(evaluation.case.response)
+        return await off_loop_if_long(length, self._decide, evaluation)
 
     def failed(self, reason: str) -> GuardResult:
         """Result for an answer that could not be submitted to the judge, for adapters."""
@@ -268,12 +271,14 @@ class Guard:
         reason = "; ".join(f"{each.evaluator_name}: {each.status.value}" for each in results)
         if below:
             decision, reason = "rejected", "; ".join(map(_below, below))
+        elif Status.TOO_LONG in statuses:
+            decision = "unscored"
         elif any(status.is_failure for status in statuses):
             decision = "failed"
         elif all(each.passed and each.status is not Status.PARTIAL for each in results):
             decision, reason = "passed", "every score reaches its threshold"
-        elif any(status.is_decline for status in statuses) or asserts_nothing(
-            evaluation.case.response
+        elif any(status.is_decline for status in statuses) or (
+            not any(each.claims for each in results) and asserts_nothing(evaluation.case.response)
         ):
             decision = "no_claims"
         else:

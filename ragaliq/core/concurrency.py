@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Coroutine, Iterable
-from typing import Any, TypeVar
+from collections.abc import Callable, Coroutine, Iterable
+from contextlib import suppress
+from typing import Any, ParamSpec, TypeVar
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 _COMPUTE_FOR = 0.005  # seconds at a stretch
+LONG = 100_000
+"""Characters of a long text: reading so many takes some 20 ms."""
 _MOST_DOUBLINGS = 60  # beyond that a float would overflow one day, and every cap is reached
 
 
@@ -61,6 +65,24 @@ async def pause_if_due(since: float) -> float:
         await asyncio.sleep(0)
         return time.perf_counter()
     return since or now
+
+
+async def off_loop_if_long(
+    characters: int, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+) -> T:
+    """Call a function that computes; in a thread if its texts are long, so that other tasks run.
+
+    Args:
+        characters: Length of the texts.
+        function: The function; a thread cannot be cancelled, so its work must be bounded.
+        *args: Its arguments.
+        **kwargs: Its arguments.
+    """
+    if characters > LONG:
+        # Refused at the end of the interpreter, when a blocked event loop does not matter.
+        with suppress(RuntimeError):
+            return await asyncio.to_thread(function, *args, **kwargs)
+    return function(*args, **kwargs)
 
 
 def spread(seconds: float) -> float:

@@ -51,11 +51,12 @@ class Status(StrEnum):
     JUDGE_REFUSED = "judge_refused"
     JUDGE_ERROR = "judge_error"
     JUDGE_TIMEOUT = "judge_timeout"
+    TOO_LONG = "too_long"
 
     def __init__(self, value: str) -> None:
         self.is_measured = value in ("scored", "partial")
         self.is_unanswered = value in ("judge_error", "judge_timeout")
-        self.is_failure = self.is_unanswered or value == "judge_refused"
+        self.is_failure = self.is_unanswered or value in ("judge_refused", "too_long")
         self.is_decline = value in ("answer_refused", "answer_withheld")
 
 

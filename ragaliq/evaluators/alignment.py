@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, product
@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from rapidfuzz import fuzz
 
-from ragaliq.core.concurrency import pause_if_due
+from ragaliq.core.concurrency import off_loop_if_long, pause_if_due
 from ragaliq.core.printable import UNSEEN, visible
 from ragaliq.core.results import EvidenceSpan, SupportSource
 from ragaliq.core.test_case import ChunkId
@@ -95,7 +95,7 @@ class EvidenceSource:
         before: tuple[int, int] | None = None  # the text in which the last part was found, its end
         for part in parts:
             # Single words from anywhere can be combined into any statement.
-            if len(parts) > 1 and len(_words(part)) < 2:
+            if len(parts) > 1 and len(list(_words(part))) < 2:
                 return ()
             places = dict.fromkeys([before[0], *order] if before else order)
             # Most quotes are exact: then no text needs to be split into words.
@@ -103,7 +103,8 @@ class EvidenceSource:
                 self._paused = await pause_if_due(self._paused)
                 # In the same text, search only after the previous part.
                 start = before[1] if before and before[0] == at else 0
-                span = find(self._searched[at], part, start)
+                searched = self._searched[at]
+                span = await off_loop_if_long(len(searched.text), find, searched, part, start)
                 if span is not None:
                     break
             else:
@@ -170,16 +171,16 @@ class SearchedText:
 
     def find_words(self, quote: str, start: int = 0) -> tuple[int, int] | None:
         """First occurrence of the quote's words in sequence from `start` on, or None."""
-        words = _words(quote)
+        words = list(_words(quote))
         if not words:
             return None
-        own, joined, offsets = self._index
-        from_word = bisect_left(own, start, key=lambda word: word.start)
-        at = joined.find(_joined(words), offsets[from_word] - 1)
+        starts, ends, joined, offsets = self._index
+        from_word = bisect_left(starts, start)
+        at = joined.find(_joined(word.text for word in words), offsets[from_word] - 1)
         if at < 0:
             return None
         first = bisect_left(offsets, at + 1)
-        begin, end = own[first].start, own[first + len(words) - 1].end
+        begin, end = starts[first], ends[first + len(words) - 1]
         # Include what surrounds the quote's words, such as the point at its end.
         before, after = quote[: words[0].start], quote[words[-1].end :]
         begin -= len(before) if before and self.text.endswith(before, start, begin) else 0
@@ -187,15 +188,35 @@ class SearchedText:
         return begin, end
 
     @cached_property
-    def _index(self) -> tuple[list[_Word], str, list[int]]:
-        """Words of the text, the same joined by blanks, each word's start there, and the end."""
-        words = _words(self.text)
-        offsets = accumulate((len(word.text) + 1 for word in words), initial=1)
-        return words, _joined(words), list(offsets)
+    def _index(self) -> _WordIndex:
+        # Plain lists of numbers: a million tuples would keep the garbage collector busy.
+        starts, ends, texts = list[int](), list[int](), list[str]()
+        for word in _words(self.text):
+            starts.append(word.start)
+            ends.append(word.end)
+            texts.append(word.text)
+        offsets = accumulate((len(text) + 1 for text in texts), initial=1)
+        return _WordIndex(starts, ends, _joined(texts), list(offsets))
 
     @cached_property
     def _lower(self) -> str:
         return _lowered(self.text)
+
+
+class _WordIndex(NamedTuple):
+    """Words of a text.
+
+    Attributes:
+        starts: Position of each word.
+        ends: Position after it.
+        joined: All words with blanks between them.
+        offsets: Position of each word there, and the end.
+    """
+
+    starts: list[int]
+    ends: list[int]
+    joined: str
+    offsets: list[int]
 
 
 class _Word(NamedTuple):
@@ -217,16 +238,16 @@ _WORD = re.compile(
 _ALIKE = str.maketrans("’−", "'-")
 
 
-def _words(text: str) -> list[_Word]:
+def _words(text: str) -> Iterator[_Word]:
     """Split a text into lower-case words without punctuation, white space and markup."""
-    return [
-        _Word(visible(match.group()).casefold().translate(_ALIKE), match.start(), match.end())
-        for match in _WORD.finditer(text)
-    ]
+    hides = visible(text) != text
+    for match in _WORD.finditer(text):
+        word = visible(match.group()) if hides else match.group()
+        yield _Word(word.casefold().translate(_ALIKE), match.start(), match.end())
 
 
-def _joined(words: Sequence[_Word]) -> str:
-    return f" {' '.join(word.text for word in words)} "
+def _joined(words: Iterable[str]) -> str:
+    return f" {' '.join(words)} "
 
 
 def _lowered(text: str) -> str:

@@ -13,12 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
-from ragaliq.core.concurrency import pause_if_due, run_all
+from ragaliq.core.concurrency import off_loop_if_long, pause_if_due, run_all
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import UNCALIBRATED, ClaimDetail, JudgeUsage, Status
 from ragaliq.core.spending import paid, spending
 from ragaliq.core.test_case import ContextChunk, RAGTestCase
-from ragaliq.errors import DatasetError, JudgeError, JudgeResponseError
+from ragaliq.errors import DatasetError, JudgeError, JudgeInputError, JudgeResponseError
 from ragaliq.evaluators.alignment import EvidenceSource, SearchedText
 from ragaliq.evaluators.history import earlier_sources, prompt_source, question_of, turns_of
 from ragaliq.judges.base import BatchingJudge, ClaimVerdict, LLMJudge, identity_of, limit_of
@@ -39,6 +39,9 @@ NAMED_SOURCE = (
     r"([^()\[\]]{1,200})[)\]]"
 )
 """A citation by name, such as `(source: refunds.md)`, as a pattern whose first group names it."""
+
+LONGEST_ANSWER = 1_000_000
+"""Characters of an answer whose claims are checked; finding them takes some three seconds."""
 
 DOCUMENT_NAMES = (
     "source",
@@ -110,6 +113,11 @@ def has_chunks(case: RAGTestCase, policy: ScoringPolicy) -> bool:
 def _nothing_to_score(
     case: RAGTestCase, policy: ScoringPolicy, *, with_context: bool
 ) -> Status | None:
+    if len(case.response) > LONGEST_ANSWER:
+        raise JudgeInputError(
+            f"the answer has {len(case.response):,} characters; claims are checked in answers of "
+            f"up to {LONGEST_ANSWER:,}"
+        )
     if not case.response.strip():
         return Status.EMPTY_ANSWER
     if not with_context and policy.empty_context == "skip":
@@ -136,12 +144,15 @@ async def check_claims(
         strategy: Strategy; by default `batched` if the judge supports it, else `per_claim`.
 
     Raises:
-        JudgeError: The judge failed.
+        JudgeError: The judge failed, or the answer is too long.
         DatasetError: The case has no context and the policy treats that as an error.
     """
     with_chunks = has_chunks(case, policy)
     with_context = with_chunks or prompt_source(case, policy) is not None
-    nothing = _nothing_to_score(case, policy, with_context=with_context)
+    length = len(case.response)
+    nothing = await off_loop_if_long(
+        length, _nothing_to_score, case, policy, with_context=with_context
+    )
     if nothing is Status.ANSWER_REFUSED:
         return await _check_decline(case, judge, policy)
     if nothing:
@@ -150,7 +161,7 @@ async def check_claims(
     batching = judge if isinstance(judge, BatchingJudge) and strategy != "per_claim" else None
     source = EvidenceSource(case.context_texts, ids=case.chunk_ids)
     verifier = Verifier(judge, source, policy=policy, batched=batching is not None)
-    skipped = read_answer(case.response).skipped
+    skipped = (await off_loop_if_long(length, read_answer, case.response)).skipped
     asked = without(case.response, (part for part in skipped if part.kind in AROUND))
     answer = split_text(asked, limit_of(judge.max_answer_chars)) if asked else []
     fits = len(verifier.parts) == len(answer) == 1
@@ -204,7 +215,7 @@ async def check_claims(
         claims=details,
         usage=spent.usage,
         context_parts=len(verifier.parts),
-        coverage=_coverage(case.response, details, skipped) if policy.least_coverage else 1.0,
+        coverage=await off_loop_if_long(length, _coverage, case.response, details, skipped, policy),
         skipped=tuple(skipped),
     )
 
@@ -498,7 +509,7 @@ async def claim_details(
     details, cursor, paused = [], 0, 0.0
     for position, claim in enumerate(claims):
         paused = await pause_if_due(paused)
-        span = answer.locate(claim, start=cursor)
+        span = await off_loop_if_long(len(response), answer.locate, claim, start=cursor)
         cursor = span[1] if span else cursor
         verdict = verdicts.get(position)
         if verdict is None:
@@ -537,12 +548,19 @@ async def claim_details(
 _ADDRESS = re.compile(r"https?://\S+|www\.\S+")
 
 
-def _coverage(answer: str, claims: Sequence[ClaimDetail], skipped: Sequence[SkippedPart]) -> float:
+def _coverage(
+    answer: str,
+    claims: Sequence[ClaimDetail],
+    skipped: Sequence[SkippedPart],
+    policy: ScoringPolicy,
+) -> float:
     """Share of the answer's assertions, in letters and digits, that its claims cover.
 
     Addresses and skipped parts assert nothing. A reworded claim has no place in the answer; its own
-    length counts instead.
+    length counts instead. 1.0 where the policy does not ask.
     """
+    if not policy.least_coverage:
+        return 1.0
     spans = [match.span() for match in _ADDRESS.finditer(answer)]
     spans += [(part.start, part.end) for part in skipped if part.kind in SAYS_NOTHING]
     pieces, at = list[str](), 0

@@ -15,6 +15,7 @@ from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import (
     ConfigurationError,
     JudgeError,
+    JudgeInputError,
     JudgeRefusalError,
     JudgeResponseError,
     JudgeTimeoutError,
@@ -133,6 +134,8 @@ class Evaluator(ABC):
             return Status.JUDGE_REFUSED, self.policy.refusal
         if isinstance(error, JudgeResponseError):
             return Status.JUDGE_ERROR, self.policy.no_verdict
+        if isinstance(error, JudgeInputError):
+            return Status.TOO_LONG, self.policy.judge_failure
         if isinstance(error, JudgeTimeoutError):
             return Status.JUDGE_TIMEOUT, self.policy.judge_failure
         return Status.JUDGE_ERROR, self.policy.judge_failure

@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ragaliq.core.concurrency import run_all
+from ragaliq.core.concurrency import off_loop_if_long, run_all
 from ragaliq.core.log_once import LogOnce
 from ragaliq.core.policy import UNSCORED, ScoringPolicy
 from ragaliq.core.results import ClaimDetail, EvaluationResult, JudgeUsage, Status
@@ -90,7 +90,7 @@ class ClaimEvaluator(Evaluator):
         """Check the claims and grade them."""
         self.require(judge)
         check = await check_claims(test_case, judge, policy=self.policy, strategy=self.strategy)
-        return self.grade(check, judge)
+        return await off_loop_if_long(len(test_case.response), self.grade, check, judge)
 
     @abstractmethod
     def score(self, check: ClaimCheck) -> Measured:

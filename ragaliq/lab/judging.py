@@ -50,7 +50,7 @@ class JudgedClaim(BaseModel):
         label: The label as one of three verdicts, where it says that much.
         verdict: The judge's; None when it failed.
         support: Confidence of the judge that the claim is supported, 0 to 1; None when it failed.
-        failure: `judge_refused`, `judge_timeout` or `judge_error`; None otherwise.
+        failure: `judge_refused`, `judge_timeout`, `judge_error` or `too_long`; None otherwise.
         error_type: The class of that error.
         error: Its message, which names the cause and the next step.
         seconds: Seconds of the decision.

@@ -21,6 +21,7 @@ from ragaliq.errors import (
     DatasetError,
     JudgeAPIError,
     JudgeError,
+    JudgeInputError,
     JudgeRefusalError,
     JudgeTimeoutError,
 )
@@ -46,6 +47,7 @@ _FAILURES: Mapping[Status, type[JudgeError]] = {
     Status.JUDGE_ERROR: JudgeAPIError,
     Status.JUDGE_REFUSED: JudgeRefusalError,
     Status.JUDGE_TIMEOUT: JudgeTimeoutError,
+    Status.TOO_LONG: JudgeInputError,
 }
 _LACKS = (Status.NO_CONTEXT, Status.NO_REFERENCE, Status.NO_QUESTION)
 

@@ -8,6 +8,7 @@ import threading
 import pytest
 
 from ragaliq import (
+    CircuitBreaker,
     ConfigurationError,
     Evaluator,
     FaithfulnessEvaluator,
@@ -98,6 +99,25 @@ def test_a_measured_failure_counts_beside_a_judges_failure(guard_of):
     guard = guard_of(judge=judge, metrics=("relevance", "faithfulness"))
     assert check(guard, BAD).decision == "rejected"
     assert check(guard, GOOD).decision == "failed"
+
+
+@BOTH
+def test_an_answer_too_long_to_be_checked_does_not_go_out(guard_of, mode):
+    guard = guard_of(judge="local")
+    for answer in ("I do not know. Mix bleach.\n" * 200_000, "[x](y)" * 900_000):
+        longer = BAD.model_copy(update={"response": answer})
+        result = check(guard, longer, mode)
+        assert (result.decision, result.passes) == ("unscored", False)
+        assert "too_long" in result.reason
+        assert check(guard_of(judge="local", on_unscored="pass"), longer, mode).passes
+
+
+def test_answers_too_long_to_be_checked_do_not_open_the_breaker(guard_of):
+    guard = guard_of(judge="local", breaker=CircuitBreaker(failures=2))
+    for at in range(3):
+        longer = BAD.model_copy(update={"response": f"The lamp {at} is harmless. " * 50_000})
+        assert check(guard, longer).decision == "unscored"
+    assert check(guard, GOOD).decision == "passed"
 
 
 def test_an_undefined_score_says_nothing_about_the_answer(guard_of):

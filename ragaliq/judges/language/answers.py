@@ -315,6 +315,7 @@ _ASKING = frozenset(
 )
 _ITEM = re.compile(r"\d{1,2}[.)]\s+(?=[^\W\d_])")
 _SAYS = re.compile(r"[^\W_]")
+_LONGEST_READ = 10_000  # characters; a longer sentence is a claim
 _LEADS_IN = re.compile(r"[:：]\W*$")
 _WRAPPED = re.compile(r"(\*\*|__|\*|_|\"|“)(?P<inside>[^*_\"“”]+)(?:\1|”)", re.DOTALL)
 
@@ -348,7 +349,8 @@ def read_answer(answer: str) -> AnswerParts:
             # "2. Paris grew." in a list. German writes ordinals so: "3. Oktober 1990".
             if language != "de" and (number := _ITEM.match(text, first, last)):
                 first = number.end()
-            if (reason := _kind(text[first:last])) is not None:
+            reason = _kind(text[first:last]) if last - first <= _LONGEST_READ else None
+            if reason is not None:
                 skip(reason, first, last)
                 continue
             wrapped = _WRAPPED.fullmatch(text, first, last)

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from ragaliq.judges.language.refusals import CONTEXT
@@ -15,6 +16,7 @@ from ragaliq.judges.local.records import reading_of
 from ragaliq.judges.local.words import (
     FUNCTION_WORDS,
     NEGATIONS,
+    is_content,
     is_pair,
     read_words,
     stem,
@@ -96,6 +98,7 @@ _ATTRIBUTION = re.compile(
 _ANSWERED = re.compile(
     r"(?P<question>[^?？]{2,300}[?？])\s*(?P<answer>[^?？\s][^?？]{0,200})", re.DOTALL
 )
+_MOST_NAMED = 20  # numbers of a claim that are compared with each other
 _ASKED_SHARE = 0.5  # weight of all words of the question, as a share of the answer's
 _AMOUNT_ASKED = re.compile(
     r"\bhow (?:many|much|long|far|old|often|big|tall|high|large|deep)\b"
@@ -106,7 +109,7 @@ _NO_CONTENT = FUNCTION_WORDS | NEGATIONS
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ClaimWords:
     """A parsed claim, ready to be looked up in a context.
 
@@ -125,6 +128,18 @@ class ClaimWords:
     names: set[str]
     negated: bool
     asked: frozenset[str] = frozenset()
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Position of each word's first occurrence."""
+        return {word: at for at, word in reversed(list(enumerate(self.stems)))}
+
+    @cached_property
+    def named_numbers(self) -> list[tuple[str, str]]:
+        """The first pairs of a content word and a number after it: "room 12"."""
+        pairs = itertools.pairwise(self.stems)
+        named = (pair for pair in pairs if pair[1][0] == "#" and is_content(pair[0]))
+        return list(itertools.islice(named, _MOST_NAMED))
 
 
 def read_claim(text: str, frequencies: WordFrequencies) -> ClaimWords:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 import re
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
-from functools import lru_cache, partial
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from ragaliq.judges.language.sentences import detect_language, split_sentences
 from ragaliq.judges.local.claim import ClaimWords
@@ -125,6 +126,9 @@ class ContextIndex:
             _read_or_kept(chunk) if len(chunk) <= _KEPT_LENGTH else _read(chunk) for chunk in chunks
         ]
         self._found: dict[str, list[int]] = {}
+        self._forms: dict[str, frozenset[str]] = {}
+        self._together: dict[frozenset[str], list[int]] = {}
+        self._sorted: list[str] | None = None
         self.is_german = any(read.language == "de" for read in self._read)
         self.sentences: list[Sentence] = []
         self.chunk_of: list[int] = []
@@ -153,6 +157,20 @@ class ContextIndex:
             if found:  # at most the words of the context are kept
                 self._found[word] = found
         return found
+
+    def prepare(self, claims: Iterable[str]) -> None:
+        """Find all words of many claims and their forms at once, which takes one look at each word.
+
+        A search for each of them would take the claims' length times the context's.
+        """
+        words = (word for read in self._read for word in read.words)
+        self._sorted = sorted({word for word in words if len(word) >= _STUB and word[0] != "#"})
+        wanted = self.forms(read_words(join(claims), is_joined=True).stems) - FUNCTION_WORDS
+        found: dict[str, list[int]] = {}
+        for at, sentence in enumerate(self.sentences):
+            for word in wanted.intersection(sentence.stems):
+                found.setdefault(word, []).append(at)
+        self._found.update(found)
 
     def longest_run(self, stems: Sequence[str]) -> int:
         """Length of the longest chain of three-word runs that occur in sentences.
@@ -190,19 +208,37 @@ class ContextIndex:
         """The words and their other forms in the context."""
         return {form for word in words for form in (word, *self.related(word))}
 
-    def related(self, word: str) -> set[str]:
+    def related(self, word: str) -> frozenset[str]:
         """Words of the context that may be other forms of `word`: they share two thirds of it."""
         if len(word) < _STUB or word[0] == "#":
-            return set()
-        begins = "\n" + word[: max(_STUB, (2 * len(word) + 2) // 3)]
-        found: set[str] = set()
+            return frozenset()
+        begins = word[: max(_STUB, (2 * len(word) + 2) // 3)]
+        found = self._forms.get(begins)
+        if found is None:
+            found = frozenset(self._beginning(begins)) - FUNCTION_WORDS
+            if found:  # at most the beginnings of the context's words are kept
+                self._forms[begins] = found
+        return found
+
+    def _beginning(self, begins: str) -> Iterator[str]:
+        """Words of the context with a beginning."""
+        if self._sorted is not None:
+            first = bisect_left(self._sorted, begins)
+            last = bisect_left(self._sorted, f"{begins}\U0010ffff", first)
+            yield from self._sorted[first:last]
+            return
         for read in self._read:
-            at = read.text.find(begins)
+            at = read.text.find(f"\n{begins}")
             while at >= 0:
                 end = read.text.index("\n", at + 1)
-                found.add(read.text[at + 1 : end])
-                at = read.text.find(begins, end)
-        return found - FUNCTION_WORDS
+                yield read.text[at + 1 : end]
+                at = read.text.find(f"\n{begins}", end)
+
+    def places_of(self, words: frozenset[str]) -> Sequence[int]:
+        """Positions of the sentences with any of some related words, ascending; kept."""
+        if words not in self._together:
+            self._together[words] = sorted({at for word in words for at in self.places(word)})
+        return self._together[words]
 
 
 # The best match of a claim in the context, and the claim's words that are missing there.
@@ -211,6 +247,7 @@ _WINDOW = 3  # sentences read together
 _RELATED = 0.8  # credit for another form of the word
 _NEAR = 0.95  # of the best sentence's share, for another one to count as well
 _MOST_NEAR = 8
+_MOST_STATED = 200  # numbers that a bound is compared with
 _COMMON = 512  # sentences; a word in more of them does not tell them apart
 Places = dict[str, tuple[float, Sequence[int]]]
 """Content word -> credit and its sentences, for the words in the context."""
@@ -254,8 +291,7 @@ def match_claim(claim: ClaimWords, context: ContextIndex) -> Match:
         if exact := context.places(word):
             places[word] = 1.0, exact
         elif related := context.related(word):
-            sentences_with = {at for other in related for at in context.places(other)}
-            places[word] = _RELATED, sorted(sentences_with)
+            places[word] = _RELATED, context.places_of(related)
     if claim.asked:
         _keep_near_answer(claim, places)
     everywhere, sentences, windows = _covers(claim, context, places)
@@ -280,29 +316,32 @@ def match_claim(claim: ClaimWords, context: ContextIndex) -> Match:
     ]
     missing = claim.weights.keys() - places.keys()
     elsewhere = _records_of_others(places, context)
-    is_stated = partial(_is_stated, claim=claim, context=context, apart_from=elsewhere)
-    absent = [number for number in claim.numbers if not is_stated(number, among=set(near))]
+    absent = _absent(claim.numbers, claim, context, apart_from=elsewhere, among=set(near))
     if any(number.bound for number in absent):
         texts = [context.sentences[at].reading for at in near[:_MOST_NEAR]]
-        stated = [number for text in texts for number in read_words(text).numbers]
+        numbers = (number for text in texts for number in read_words(text).numbers)
+        stated = list(itertools.islice(dict.fromkeys(numbers), _MOST_STATED))
         absent = [number for number in absent if not _holds(number, stated)]
-    missing_numbers = [number for number in absent if not is_stated(number)]
+    missing_numbers = _absent(absent, claim, context, apart_from=elsewhere)
     return Match(
         sentence=best,
         near=near[:_MOST_NEAR],
         window_cover=(everywhere + max(windows.values(), default=0.0)) / total,
         context_cover=covered / total,
         chunk_ids=sorted({context.chunk_of[at] for at in close}),
-        found=frozenset(word for word, (_, where) in places.items() if best in where),
+        found=frozenset(word for word, (_, where) in places.items() if _is_in(best, where)),
         missing=sorted(missing, key=lambda word: (-claim.weights[word], word)),
         missing_numbers=missing_numbers,
-        is_miscounted=all(
-            _is_stated(number, claim=claim, context=context, of_thing=False)
-            for number in missing_numbers
-        ),
+        is_miscounted=not _absent(missing_numbers, claim, context, of_thing=False),
         missing_names=set() if context.is_german else claim.names & missing,
         far_numbers=absent,
     )
+
+
+def _is_in(at: int, places: Sequence[int]) -> bool:
+    """True if a position is among some that ascend."""
+    found = bisect_left(places, at)
+    return found < len(places) and places[found] == at
 
 
 def _keep_near_answer(claim: ClaimWords, places: Places) -> None:
@@ -324,17 +363,33 @@ def _records_of_others(places: Places, context: ContextIndex) -> set[int]:
 
     Of the rows ("Oslo", 17) and ("Bergen", 23) the second says nothing of a claim about Oslo.
     """
-    words = [where for word, (_, where) in places.items() if word[0] != "#"]
+    if not context.records:
+        return set()
+    # Other forms of one word have the same list.
+    words = {id(where): where for word, (_, where) in places.items() if word[0] != "#"}.values()
     found = [context.records.intersection(where) for where in words]
     telling = [where for where in found if where and where != context.records]
     return context.records.difference(*telling) if telling else set()
 
 
+def _absent(
+    numbers: Iterable[Number], claim: ClaimWords, context: ContextIndex, **options: Any
+) -> list[Number]:
+    """Numbers of the claim, each once, that no sentence has; see `_is_stated`."""
+    # The answer for a number does not depend on its bound or on the words after it.
+    stated: dict[tuple[str, bool], bool] = {}
+    for number in numbers:
+        key = number.stem, number.year
+        if key not in stated:
+            stated[key] = _is_stated(number, claim, context, **options)
+    return [each for each in dict.fromkeys(numbers) if not stated[each.stem, each.year]]
+
+
 def _is_stated(
     number: Number,
-    *,
     claim: ClaimWords,
     context: ContextIndex,
+    *,
     apart_from: Set[int] = frozenset(),
     among: set[int] | None = None,
     of_thing: bool = True,
@@ -356,16 +411,16 @@ def _is_stated(
         for at in context.places(number.stem)
         if at not in apart_from and (among is None or at in among)
     ]
-    if not places or number.stem not in claim.stems:
+    if not places or number.stem not in claim.places:
         return bool(places)
-    place = claim.stems.index(number.stem)
+    place = claim.places[number.stem]
     kinds = unit_kinds(claim.stems, place)
     things = counted(claim.stems, place) if of_thing else []
     having = [context.sentences[at].stems for at in places[:_COMMON]]
     if number.year and things:
         return not all(_counts_another(stems, things[0]) for stems in having)
     if not kinds and not things:
-        swaps = _swaps(claim.stems, number.stem)
+        swaps = _swaps(claim, number.stem)
         return not swaps or not all(_has_swap(stems, swaps) for stems in having)
     if any(_counts(stems, number.stem, kinds, set(things)) for stems in having):
         return True
@@ -385,18 +440,17 @@ def _counts_another(stems: Sequence[str], thing: str) -> bool:
     )
 
 
-def _swaps(stems: Sequence[str], number: str) -> list[tuple[tuple[str, str], ...]]:
+def _swaps(claim: ClaimWords, number: str) -> list[tuple[tuple[str, str], ...]]:
     """Pairs of word and number that a text has if it exchanges a claim's number for another.
 
     "Room 12" and "floor 3" for the 3 of "Room 3 is on floor 12"; then the pair it should have.
     """
-    pairs = itertools.pairwise(stems)
-    named = [(word, each) for word, each in pairs if each[0] == "#" and is_content(word)]
+    own = [word for word, each in claim.named_numbers if each == number]
     return [
         ((word, other), (their, number), (word, number))
-        for word, each in named
-        for their, other in named
-        if each == number != other
+        for word in own
+        for their, other in claim.named_numbers
+        if other != number
     ]
 
 

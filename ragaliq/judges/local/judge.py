@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from ragaliq.core.concurrency import pause_if_due
+from ragaliq.core.concurrency import LONG, off_loop_if_long, pause_if_due
 from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import JudgeInputError
 from ragaliq.judges.base import (
@@ -35,7 +35,8 @@ from ragaliq.judges.local.verdict import (
 )
 
 _FREE = JudgeUsage()
-_MOST_PAIRS = 30_000_000  # of claims and sentences; so many take some three seconds
+# Characters of claims times sentences of context; so many take some three seconds.
+_MOST_COMPARED = 1_000_000_000
 # The results for these are part of the fingerprint, in addition to the parameters: a change in how
 # words are read changes the scores too.
 _CONTEXT = (
@@ -71,7 +72,8 @@ class WordingJudge(BatchingJudge):
         """
         if brief := brief_claim(query, response):
             return ClaimsResult(claims=[brief], usage=_FREE)
-        claims = [response[start:end] for start, end in find_claims(response)]
+        found = await off_loop_if_long(len(response), find_claims, response)
+        claims = [response[start:end] for start, end in found]
         return ClaimsResult(claims=claims, usage=_FREE)
 
     async def evaluate_relevance(self, query: str, response: str) -> JudgeResult:
@@ -83,17 +85,21 @@ class WordingJudge(BatchingJudge):
         """
         if not response.strip():
             return result(0.0, "The answer is empty.")
-        if is_refusal(response):
+        if await off_loop_if_long(len(response), is_refusal, response):
             return result(0.0, "The answer declines to answer.")
         if self.embed:
             return await embedded_relevance(self.embed, query, response)
-        return answer_relevance(query, response, (await parameters_off_loop()).frequencies)
+        frequencies = (await parameters_off_loop()).frequencies
+        characters = len(query) + len(response)
+        return await off_loop_if_long(characters, answer_relevance, query, response, frequencies)
 
     async def evaluate_context_relevance(self, query: str, chunk: str) -> JudgeResult:
         """Score a chunk's relevance to the question; raises as `evaluate_relevance`."""
         if self.embed:
             return await embedded_relevance(self.embed, query, chunk)
-        return chunk_relevance(query, chunk, (await parameters_off_loop()).frequencies)
+        frequencies = (await parameters_off_loop()).frequencies
+        characters = len(query) + len(chunk)
+        return await off_loop_if_long(characters, chunk_relevance, query, chunk, frequencies)
 
 
 class LocalJudge(WordingJudge):
@@ -143,14 +149,20 @@ class LocalJudge(WordingJudge):
         Raises:
             JudgeInputError: There are more claims and sentences than can be compared in seconds.
         """
-        read, parameters = read_context(tuple(context)), await parameters_off_loop()
-        if len(claims) * len(read.sentences) > _MOST_PAIRS:
+        size, parameters = sum(map(len, context)), await parameters_off_loop()
+        read = await off_loop_if_long(size, read_context, tuple(context))
+        if sum(map(len, claims)) * len(read.sentences) > _MOST_COMPARED:
             raise JudgeInputError(
-                f"{len(claims):,} claims and {len(read.sentences):,} sentences of context are more "
-                f"than the embedded judge compares ({_MOST_PAIRS:,} pairs)"
+                f"{len(claims):,} claims of {sum(map(len, claims)):,} characters and "
+                f"{len(read.sentences):,} sentences of context are more than the embedded judge "
+                "compares"
             )
+        if size > LONG:
+            await off_loop_if_long(size, read.prepare, claims)
         verdicts, paused = list[ClaimVerdict](), 0.0
         for index, claim in enumerate(claims):
             paused = await pause_if_due(paused)
-            verdicts.append(decide(claim, read, parameters, index=index))
+            length = size + len(claim)
+            verdict = await off_loop_if_long(length, decide, claim, read, parameters, index=index)
+            verdicts.append(verdict)
         return VerdictsResult(verdicts=verdicts, usage=_FREE)

@@ -110,6 +110,7 @@ def _pair(key: str, value: str) -> str:
 # Records in a text.
 
 _MOST_NESTED = 8
+_MOST_FAILURES = 1_000  # brackets that open no data, until the rest is read as prose
 # A dict, or a list of records: "[1, 2]" is a citation and "(1932)" prose.
 _OPENS_DATA = re.compile(r"""\{\s*["'\d]|[\[(]\s*(?:[\[({]|[A-Z]\w*\()""")
 _NAMED = re.compile(r"\s*([^\W\d]\w*)=")  # Row(city='Oslo')
@@ -170,13 +171,13 @@ class _NotDataError(Exception):
 
 def find_data(text: str) -> Iterator[Data]:
     """The dicts and lists of records of a text, in order."""
-    opening = _OPENS_DATA.search(text)
-    while opening:
+    opening, failures = _OPENS_DATA.search(text), 0
+    while opening and failures < _MOST_FAILURES:
         at = opening.start() + 1
         try:
             found = _read_container(text, opening.start(), _MOST_NESTED)
         except _NotDataError:
-            pass
+            failures += 1
         else:
             if found.entries and (not found.is_list or found.is_records):
                 yield found

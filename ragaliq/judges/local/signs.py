@@ -67,7 +67,8 @@ def _agrees(
     words: int = _LEAST_WORDS,
 ) -> bool:
     """True if the sentence covers enough of the claim without some words, in share and number."""
-    rest = {word: weight for word, weight in claim.weights.items() if word not in without}
+    apart = set(without)
+    rest = {word: weight for word, weight in claim.weights.items() if word not in apart}
     found = [word for word in rest if word in match.found]
     covered, total = sum(rest[word] for word in found), sum(rest.values())
     return len(found) >= words and total > 0.0 and covered / total >= share

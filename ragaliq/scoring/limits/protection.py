@@ -12,6 +12,7 @@ from ragaliq.core.spending import RunPermits, spending
 from ragaliq.errors import (
     BudgetExceeded,
     JudgeBillingError,
+    JudgeInputError,
     JudgeProcessError,
     RateLimitedError,
 )
@@ -26,7 +27,9 @@ _CHARACTERS_PER_TOKEN = 4
 
 # Our own limit; and the death of the child process, which is restarted at once and fails several
 # runs together.
-_NOT_ITS_FAULT = (RateLimitedError.__name__, JudgeProcessError.__name__)
+_NOT_ITS_FAULT = tuple(
+    error.__name__ for error in (JudgeInputError, RateLimitedError, JudgeProcessError)
+)
 _NO_CREDIT = JudgeBillingError.__name__
 
 

@@ -1,13 +1,16 @@
 """Numbers count with their units and signs, and texts are read as a reader sees them."""
 
 import asyncio
+import itertools
 import time
 
 import pytest
 
+from ragaliq import RAGTestCase, evaluate_async
 from ragaliq.errors import JudgeInputError
 from ragaliq.judges import LocalJudge
 
+GOOD = RAGTestCase(query="q", context=["Alpha is one."], response="Alpha is one.")
 S, C, N = "SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO"
 
 
@@ -77,9 +80,9 @@ async def test_comparing_takes_time_in_proportion_to_the_text():
 
 
 async def test_more_text_than_can_be_compared_is_an_error_of_its_own():
-    claims = ["The house has a roof."] * 6_000
-    with pytest.raises(JudgeInputError, match=r"6,000 claims and 6,\d+ sentences"):
-        await LocalJudge().verify_claims(claims, [sentences(6_000, "wall")])
+    claims = ["The house has a roof."] * 8_000
+    with pytest.raises(JudgeInputError, match=r"8,000 claims of 168,000 .* 8,\d+ sentences"):
+        await LocalJudge().verify_claims(claims, [sentences(8_000, "wall")])
 
 
 async def test_other_tasks_run_while_many_claims_are_compared():
@@ -97,3 +100,59 @@ async def test_other_tasks_run_while_many_claims_are_compared():
     await judge.verify_claims((await judge.extract_claims(sentences(300, "roof"))).claims, context)
     watching.cancel()
     assert len(gaps) > 3
+
+
+def distinct_words(number, per_sentence):
+    words = [f"word{at:x}q" for at in range(number)]
+    return " ".join(
+        " ".join(words[at : at + per_sentence]).capitalize() + "."
+        for at in range(0, number, per_sentence)
+    )
+
+
+# A million characters of context each.
+LONG = {
+    "a claim of many words": (distinct_words(100_000, 12), distinct_words(9_000, 9_000)),
+    "claims of other forms": (distinct_words(100_000, 12), distinct_words(9_000, 900).lower()),
+    "brackets": ("[" * 1_000_000, "The lamp is red."),
+    "nested data": ('{"a":[' * 166_000, "The lamp is red."),
+    "numbers": (" ".join(map(str, range(150_000))), "The lamp costs 3,000 and 17 euros."),
+    "a table": ("| lamp | red | 17 |\n" * 50_000, "The lamp is red."),
+}
+
+
+@pytest.mark.parametrize("shape", LONG)
+async def test_other_tasks_run_while_a_long_text_is_compared(shape, monkeypatch):
+    context, answer = LONG[shape]
+    # A thread's own time, which no other process on the machine adds to.
+    spent, loop = [time.thread_time()], asyncio.get_running_loop()
+
+    def watch():
+        spent.append(time.thread_time())
+        watching[0] = loop.call_later(0.002, watch)
+
+    case = RAGTestCase(query="What is it?", context=[context], response=answer)
+    await evaluate_async([GOOD], judge=LocalJudge())
+    watching = [loop.call_soon(watch)]
+    began = time.process_time()
+    (found,) = await evaluate_async([case], judge=LocalJudge())
+    watching[0].cancel()
+    watch()
+    watching[0].cancel()
+    assert found.results["faithfulness"].status == "scored"
+    assert max(after - before for before, after in itertools.pairwise(spent)) < 0.2
+    assert time.process_time() - began < 5
+
+
+def test_long_texts_are_found_as_short_ones_are():
+    filler = distinct_words(100_000, 12)
+    context = "The lamp weighs 310 grams. Keller designed the northern wing."
+    claims = ["The lamp weighs 410 grams.", "Keller designs the north wing.", "Dogs may enter."]
+    for claim in claims:
+        short = asyncio.run(LocalJudge().verify_claim(claim, [context]))
+        long = asyncio.run(LocalJudge().verify_claim(claim, [context, filler]))
+        assert (long.verdict, long.confidence, long.evidence) == (
+            short.verdict,
+            short.confidence,
+            short.evidence,
+        )
