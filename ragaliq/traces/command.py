@@ -10,14 +10,13 @@ from typing import Annotated
 
 import typer
 
-from ragaliq.cli.console import Command, ExitCode, errors, escape_for_terminal, output
+from ragaliq.cli.console import Command, ExitCode, escape_for_terminal, output
 from ragaliq.cli.options import Fields, MappingFile, Resolve, imported, names_of
 from ragaliq.datasets import read_cases
 from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.reports.wording import number_of
 from ragaliq.traces.cases import REASONS, TracedCase
 from ragaliq.traces.conventions import Kind, Step, step_of
-from ragaliq.traces.drafting import draft_mapping, toml_of
 from ragaliq.traces.reader import TraceReader
 from ragaliq.traces.span import TraceSpan
 
@@ -35,8 +34,6 @@ _MOST_STEPS = 200
 """Of one run."""
 _MOST_NAMES = 8
 """Attributes of a span that was not read."""
-_MOST_DRAFTED = 10_000
-"""Spans that a first mapping is made from."""
 
 _LACKS = {
     "no_question": "looked for a named input of the run's first span, a message of the user's to "
@@ -61,13 +58,6 @@ def explain(
     field: Fields = None,
     mapping: MappingFile = None,
     resolve: Resolve = None,
-    write_mapping: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write a first --mapping for spans that were not read, to look through.",
-            metavar="FILE",
-        ),
-    ] = None,
 ) -> int:
     """Show how each span was read. Also shows where each part was looked for and found."""
     reader = read_cases(
@@ -81,32 +71,21 @@ def explain(
     assert isinstance(reader, TraceReader)  # noqa: S101 - asked for by its format
     found = False
     reasons: Counter[str] = Counter()
-    unread: list[TraceSpan] = []
     for spans, runs in reader.traces_with_runs():
         if not spans[0].trace_id.startswith(trace.lower()):
             continue
         found = found or bool(runs)
-        others = _others(spans, runs)
-        unread += others[: _MOST_DRAFTED - len(unread)]
         for run in runs:
             reasons[run.reason] += 1
-        for line in (*chain(*map(_describe_run, runs)), *_describe_others(others)):
+        for line in (*chain(*map(_describe_run, runs)), *_describe_others(_others(spans, runs))):
             output.print(escape_for_terminal(line))
         if output.quiet:  # nobody reads on, and there may be gigabytes more
             break
-    rules = draft_mapping(unread) if write_mapping is not None else []
-    if write_mapping is not None and rules:
-        write_mapping.write_text(toml_of(rules), encoding="utf-8")
-        errors.print(
-            escape_for_terminal(
-                f"{number_of(len(rules), 'rule')} in {write_mapping}; look through it"
-            )
-        )
-    if not found and not rules:
+    if not found:
         named = f" whose id begins with {trace}" if trace else ""
         raise (ConfigurationError if trace else DatasetError)(
             f"{path}: no span of a trace{named} says that it is a chain, a retriever or a model; "
-            "--mapping describes your application's, --write-mapping FILE writes a first one"
+            "--mapping describes your application's"
         )
     cases = reasons.pop("", 0)
     skipped = ", ".join(f"{count:,} {reason}" for reason, count in reasons.most_common())

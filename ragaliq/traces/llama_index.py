@@ -13,7 +13,7 @@ from typing import Any
 
 from ragaliq.capture.texts import Message
 from ragaliq.core.passages import Passage
-from ragaliq.traces.messages import PROMPT_VARIABLES, decoded, number
+from ragaliq.traces.messages import PROMPT_VARIABLES, READER, decoded, number
 from ragaliq.traces.span import TraceSpan
 
 SCOPE = "openinference.instrumentation.llama_index"
@@ -63,12 +63,14 @@ def method_of(span: TraceSpan) -> str:
 
 
 def is_function(span: TraceSpan) -> bool:
-    """Return true for a function of the application's, under a decorator, that returned something.
+    """Return true for a function of the application's, under a decorator, that answers a question.
 
-    One that returns nothing is only around what happens in it.
+    One that returns nothing, or is asked nothing, is only around what happens in it.
     """
     is_plain = "." not in span.name.rpartition("<locals>.")[2]
-    return bool(method_of(span)) and is_plain and "output.value" in span.attributes
+    if not (method_of(span) and is_plain and "output.value" in span.attributes):
+        return False
+    return READER.question(decoded(span.attributes.get("input.value"))) is not None
 
 
 def is_call(span: TraceSpan) -> bool:

@@ -9,7 +9,6 @@ from typing import NamedTuple
 from ragaliq.traces import llama_index
 from ragaliq.traces.conventions import RUNS, Kind, Step, step_of
 from ragaliq.traces.mapping import SpanRule
-from ragaliq.traces.messages import READER
 from ragaliq.traces.span import SpanEvent, TraceSpan
 
 _SOURCES = {Kind.RETRIEVER, Kind.RERANKER, Kind.TOOL}
@@ -23,8 +22,7 @@ def is_plumbing(step: Step) -> bool:
     """True if a LlamaIndex span is not a run itself; spans below it may be."""
     method = llama_index.method_of(step.span)
     runs = {*llama_index.ENGINES, *llama_index.SYNTHESIZE, llama_index.WORKFLOW}
-    is_asked = llama_index.is_function(step.span) and READER.question(step.inputs) is not None
-    is_run = method in runs or is_asked
+    is_run = method in runs or llama_index.is_function(step.span)
     return bool(method) and step.kind is not Kind.LLM and not is_run
 
 

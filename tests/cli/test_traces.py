@@ -100,14 +100,28 @@ def test_explain_shows_spans_of_no_run_once_as_well(ragaliq, traces):
     assert told.count("support: ") == 2  # the run's own span, and the search
 
 
-def test_explain_writes_a_first_mapping_that_makes_a_case(ragaliq, traces):
+MAPPING = """
+[[span]]
+name = "shop.ask"
+kind = "chain"
+question = "shop.question"
+answer = "shop.answer"
+
+[[span]]
+name = "shop.search"
+kind = "retriever"
+question = "shop.query"
+documents = "shop.hits"
+"""
+
+
+def test_explain_shows_how_spans_are_read_by_a_mapping(ragaliq, traces, tmp_path):
     path = traces(
         own("1", "shop.ask", shop__question=QUESTION, shop__answer=ANSWER),
         own("2", "shop.search", "1", shop__query=QUESTION, shop__hits=json.dumps([ANSWER])),
     )
-    done = ragaliq("traces", "explain", path, "--write-mapping", "mapping.toml")
-    assert "2 rules in mapping.toml" in done.stderr
-    told = ragaliq("traces", "explain", path, "--mapping", "mapping.toml").stdout
+    (tmp_path / "mapping.toml").write_text(MAPPING)
+    told = ragaliq("traces", "explain", path, "--mapping", tmp_path / "mapping.toml").stdout
     assert f"question, from input: {QUESTION}" in told
     assert "context, from retriever: 1 chunks" in told
     assert told.endswith("1 case\n")
