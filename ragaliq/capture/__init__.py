@@ -19,7 +19,7 @@ from ragaliq.capture.choosing import Chosen, RunFilter
 from ragaliq.capture.conversation import Conversations
 from ragaliq.capture.explained import Explanation, Explanations
 from ragaliq.capture.extract import Extract, Keys, Overrides, name_part
-from ragaliq.capture.framing import FramedRun, RunFrame, frame_calls
+from ragaliq.capture.framing import FramingHandler, RunFrame, frame_calls
 from ragaliq.capture.plain_code import (
     LONE_CALL,
     Search,
@@ -62,7 +62,7 @@ __all__ = [
     "Explanations",
     "Extract",
     "Found",
-    "FramedRun",
+    "FramingHandler",
     "Keys",
     "LogOnce",
     "Message",

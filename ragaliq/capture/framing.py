@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 from ragaliq.errors import ConfigurationError
 
@@ -33,14 +34,65 @@ class RunFrame(Protocol):
         """End the run; only the first call counts."""
 
 
-class FramingHandler(Protocol):
-    """Handler of a framework, as a `FramedRun` uses it: begins and ends the captured run."""
+class FramingHandler(ABC):
+    """Base of a framework's handler: lets the application frame runs by hand."""
 
+    _frame: ClassVar[ContextVar[Any]]
+    """The framed run that the code of this task or thread is in."""
+
+    @abstractmethod
     def frame_started(self, question: Any, pipeline: str) -> Any:
         """Begin a run; None inside another framed run, which it is a part of. Never raises."""
 
+    @abstractmethod
     def frame_ended(self, run: Any, answer: Any, error: BaseException | None) -> None:
         """End the run that `frame_started` returned; never raises."""
+
+    @staticmethod
+    @abstractmethod
+    def _text_of_item(item: Any) -> str:
+        """Text that a generator's item adds to an answer."""
+
+    def run(self, question: str | None = None, *, pipeline: str = "") -> FramedRun:
+        """Frame a run by hand: what happens inside the `with` block is one run.
+
+        ```python
+        with handler.run("How long do refunds take?") as run:
+            found = search("refunds")
+            run.answer = ask(model, prompt(found))
+        ```
+
+        Args:
+            question: The user's question.
+            pipeline: The run's name in results.
+        """
+        return FramedRun(self, question, pipeline)
+
+    def trace(
+        self, function: F | None = None, *, pipeline: str = "", question: str | None = None
+    ) -> Any:
+        """Frame each call of a function as a run, as a decorator with or without arguments.
+
+        What the function returns, or yields in parts, is the answer.
+
+        Args:
+            function: Any function, a coroutine's or a generator's too.
+            pipeline: The name of its runs in results; by default the function's.
+            question: Name of its parameter that is the question; by default the first argument
+                that is a text.
+
+        Raises:
+            ragaliq.ConfigurationError: It has no such parameter.
+        """
+        if function is None:
+            return functools.partial(self.trace, pipeline=pipeline, question=question)
+        name = pipeline or getattr(function, "__name__", "")
+        return frame_calls(
+            function,
+            lambda asked: FramedRun(self, asked, name),
+            question=question,
+            text_of=self._text_of_item,
+        )
 
 
 class FramedRun:
@@ -55,16 +107,13 @@ class FramedRun:
 
     Args:
         handler: Begins and ends the captured run.
-        current: Context variable for the framed run in progress, by which the handler finds it.
         question: The user's question.
         pipeline: The run's name in results.
     """
 
-    def __init__(
-        self, handler: FramingHandler, current: ContextVar[Any], question: Any, pipeline: str
-    ) -> None:
+    def __init__(self, handler: FramingHandler, question: Any, pipeline: str) -> None:
         self.answer: Any = None
-        self._handler, self._current = handler, current
+        self._handler, self._current = handler, handler._frame
         self._run = handler.frame_started(question, pipeline)
         self._within: Any = None
 

@@ -33,7 +33,7 @@ from ragaliq.capture import (
     Explanation,
     Explanations,
     Extract,
-    FramedRun,
+    FramingHandler,
     Keys,
     LogOnce,
     Message,
@@ -45,7 +45,6 @@ from ragaliq.capture import (
     RunRegistry,
     Search,
     find_current_runs,
-    frame_calls,
     is_from_signal,
     name_part,
     note_search,
@@ -58,7 +57,6 @@ from ragaliq.capture import (
 logger = logging.getLogger("ragaliq.langchain")
 
 E = TypeVar("E", bound=Callable[..., None])
-F = TypeVar("F", bound=Callable[..., Any])
 
 _LOG_ONCE = LogOnce(logger)
 _MOST_SEARCHES = 1_000
@@ -122,12 +120,6 @@ def _read(messages: list[list[BaseMessage]], options: Mapping[str, Any]) -> list
     return read
 
 
-def _text_of_item(item: Any) -> str:
-    """Text that a generator's item adds to an answer."""
-    found = item if isinstance(item, str) else READER.answer(item)
-    return found if isinstance(found, str) else "" if found is None else found.text
-
-
 def _contained(event: E) -> E:
     """Contain every error of an event handler.
 
@@ -145,7 +137,7 @@ def _contained(event: E) -> E:
     return cast("E", handle)
 
 
-class RagaliqCallbackHandler(BaseCallbackHandler):
+class RagaliqCallbackHandler(FramingHandler, BaseCallbackHandler):
     """Submits the answers of chains to a monitor.
 
     Args:
@@ -188,6 +180,8 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
     ignore_retriever: bool = False
     ignore_agent: bool = False
     ignore_custom_event: bool = False
+
+    _frame = FRAME
 
     @takes_only(Monitor)
     def __init__(
@@ -261,46 +255,10 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         """
         return self._explained.of(str(run_id))
 
-    def run(self, question: str | None = None, *, pipeline: str = "") -> FramedRun:
-        """Frame a run by hand: what happens inside the `with` block is one run.
-
-        ```python
-        with handler.run("How long do refunds take?") as run:
-            documents = retriever.invoke("refunds")
-            run.answer = model.invoke(prompt(documents)).text
-        ```
-
-        Args:
-            question: The user's question.
-            pipeline: The run's name in results.
-        """
-        return FramedRun(self, FRAME, question, pipeline)
-
-    def trace(
-        self, function: F | None = None, *, pipeline: str = "", question: str | None = None
-    ) -> Any:
-        """Frame each call of a function as a run, as a decorator with or without arguments.
-
-        What the function returns, or yields in parts, is the answer.
-
-        Args:
-            function: Any function, a coroutine's or a generator's too.
-            pipeline: The name of its runs in results; by default the function's.
-            question: Name of its parameter that is the question; by default the first argument
-                that is a text.
-
-        Raises:
-            ragaliq.ConfigurationError: It has no such parameter.
-        """
-        if function is None:
-            return functools.partial(self.trace, pipeline=pipeline, question=question)
-        name = pipeline or getattr(function, "__name__", "")
-        return frame_calls(
-            function,
-            lambda asked: FramedRun(self, FRAME, asked, name),
-            question=question,
-            text_of=_text_of_item,
-        )
+    @staticmethod
+    def _text_of_item(item: Any) -> str:
+        found = item if isinstance(item, str) else READER.answer(item)
+        return found if isinstance(found, str) else "" if found is None else found.text
 
     def frame_started(self, question: Any, pipeline: str) -> LangChainRun | None:
         """Begin a run that is framed by hand, unless another is around it; never raises."""

@@ -391,14 +391,6 @@ def model_name_of(model: Any) -> str | None:
     return None
 
 
-def text_of_item(item: Any) -> str:
-    """Text that a generator's item adds to an answer: a text, or a model's next piece."""
-    if isinstance(item, str):
-        return item
-    delta = getattr(item, "delta", None)
-    return delta if isinstance(delta, str) else ""
-
-
 def _texts_in(value: Any, depth: int = 5) -> list[str]:
     """Texts inside a tool call's arguments, in any client's format."""
     if isinstance(value, str):

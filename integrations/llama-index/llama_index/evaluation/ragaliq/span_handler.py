@@ -14,7 +14,7 @@ from enum import Enum, auto
 from inspect import BoundArguments
 from operator import is_
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 from uuid import uuid4
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
@@ -70,7 +70,6 @@ from llama_index.evaluation.ragaliq.reading import (
     reply_of,
     shown_passages,
     sources_of,
-    text_of_item,
     texts_inside,
 )
 from llama_index.evaluation.ragaliq.streams import (
@@ -95,7 +94,7 @@ from ragaliq.capture import (
     Explanations,
     Extract,
     Found,
-    FramedRun,
+    FramingHandler,
     Keys,
     LogOnce,
     Message,
@@ -106,7 +105,6 @@ from ragaliq.capture import (
     RunRegistry,
     Search,
     find_current_runs,
-    frame_calls,
     note_search,
     provided_passages,
     question_shown,
@@ -120,7 +118,6 @@ if TYPE_CHECKING:
 
 __all__ = ["RagaliqSpanHandler", "openinference_target"]
 
-F = TypeVar("F", bound=Callable[..., Any])
 logger: Final = logging.getLogger("ragaliq.llama_index")
 _LOG_ONCE: Final = LogOnce(logger)
 
@@ -254,13 +251,6 @@ class LlamaIndexRun:
     def has_synthesizer(self) -> bool:
         """True if one of its spans answers from given nodes."""
         return _Part.SYNTHESIZE in self.parts.values()
-
-    def is_answering(self, span_id: Hashable) -> bool:
-        """True if a span is inside one of the run's synthesizers."""
-        parents = self.log.parents
-        while span_id is not None and self.parts.get(span_id) is not _Part.SYNTHESIZE:
-            span_id = parents.get(span_id)
-        return span_id is not None
 
     def evidence(self, nodes: Iterable[NodeWithScore | BaseNode]) -> list[Passage]:
         """Passages of nodes, without those that sub-question and multi-step engines make."""
@@ -447,7 +437,7 @@ def _current_runs() -> list[tuple[RunLog, Reader]]:
 find_current_runs(_current_runs)
 
 
-class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
+class RagaliqSpanHandler(FramingHandler, BaseSpanHandler[BaseSpan], BaseEventHandler):
     """Finds question, context and answer of every run and submits them to a monitor.
 
     Attach it with `attach`. It works on LlamaIndex's root dispatcher only: the dispatchers of
@@ -482,6 +472,8 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
     Raises:
         ConfigurationError: `extract` is not a plain function, or `monitor` not a monitor.
     """
+
+    _frame: ClassVar[ContextVar[Any]] = FRAME
 
     if TYPE_CHECKING:
         monitor: Monitor
@@ -672,46 +664,10 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
         except Exception as error:  # noqa: BLE001 - would be dropped without a word
             self._fail(error)
 
-    def run(self, question: str | None = None, *, pipeline: str = "") -> FramedRun:
-        """Frame a run by hand: what happens inside the `with` block is one run.
-
-        ```python
-        with handler.run("How long do refunds take?") as run:
-            nodes = retriever.retrieve("refunds")
-            run.answer = llm.complete(prompt(nodes)).text
-        ```
-
-        Args:
-            question: The user's question.
-            pipeline: The run's name in results.
-        """
-        return FramedRun(self, FRAME, question, pipeline)
-
-    def trace(
-        self, function: F | None = None, *, pipeline: str = "", question: str | None = None
-    ) -> Any:
-        """Frame each call of a function as a run, as a decorator with or without arguments.
-
-        What the function returns, or yields in parts, is the answer.
-
-        Args:
-            function: Any function, a coroutine's or a generator's too.
-            pipeline: The name of its runs in results; by default the function's.
-            question: Name of its parameter that is the question; by default the first argument
-                that is a text.
-
-        Raises:
-            ragaliq.ConfigurationError: It has no such parameter.
-        """
-        if function is None:
-            return functools.partial(self.trace, pipeline=pipeline, question=question)
-        name = pipeline or getattr(function, "__name__", "")
-        return frame_calls(
-            function,
-            lambda asked: FramedRun(self, FRAME, asked, name),
-            question=question,
-            text_of=text_of_item,
-        )
+    @staticmethod
+    def _text_of_item(item: Any) -> str:
+        text = item if isinstance(item, str) else getattr(item, "delta", None)
+        return text if isinstance(text, str) else ""
 
     def frame_started(self, question: object, pipeline: str) -> LlamaIndexRun | None:
         """Begin a run that is framed by hand; never raises."""
@@ -804,10 +760,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan], BaseEventHandler):
 
     def _is_followed(self, run: LlamaIndexRun, span: _Started) -> bool:
         """True if a span inside a run is part of it."""
-        if span.part in _CHECKED and (
-            is_suppressed()
-            or (not run.is_answering(span.parent_id) and _is_called_by(BaseEvaluator))
-        ):
+        if span.part in _CHECKED and (is_suppressed() or _is_called_by(BaseEvaluator)):
             return False
         if run.handle is not None or run.is_left_out:
             return not run.is_left_out
