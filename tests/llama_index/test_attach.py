@@ -114,7 +114,7 @@ def test_detaching_and_llama_indexs_shutdown_end_the_runs_in_progress(engine, mo
     assert monitor.outcomes == {"interrupted": 1}
 
 
-def test_attaching_in_the_middle_of_a_run_does_no_harm(
+def test_attaching_in_the_middle_of_a_run_gives_at_most_its_own_case(
     engine, retriever_class, nodes, monitor, dispatcher
 ):
     def find(question):
@@ -122,7 +122,9 @@ def test_attaching_in_the_middle_of_a_run_does_no_harm(
         return nodes("Refunds take five days.")
 
     engine(retriever=retriever_class(find)).query(QUESTION)
-    assert monitor.stats().started == 0
+    assert [(case.query, case.context_texts) for case in monitor.cases] == [
+        (QUESTION, ["Refunds take five days."])
+    ]
     assert not attach(monitor)._runs.runs
 
 

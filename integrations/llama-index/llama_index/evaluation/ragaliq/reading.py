@@ -35,7 +35,6 @@ from llama_index.core.base.response.schema import (
 )
 from llama_index.core.chat_engine.types import AgentChatResponse, StreamingAgentChatResponse
 from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, QueryBundle
-from llama_index.core.tools import ToolOutput
 from llama_index.core.workflow import Event, StopEvent
 
 from ragaliq import Passage
@@ -182,16 +181,7 @@ def sources_of(payload: Any) -> list[NodeWithScore]:
         return list(payload.source_nodes) or [node for nodes in inner for node in nodes]
     if isinstance(payload, _RESPONSES):
         return list(payload.source_nodes or ())
-    if not isinstance(payload, AgentOutput):
-        return []
-    nodes: list[NodeWithScore] = []
-    for call in payload.tool_calls:
-        output = getattr(getattr(call, "tool_output", None), "raw_output", None)
-        if isinstance(output, list):
-            nodes += [node for node in output if isinstance(node, NodeWithScore)]
-        else:
-            nodes += sources_of(output)
-    return nodes
+    return []
 
 
 def named_sources(result: Any) -> list[Passage] | None:
@@ -215,17 +205,6 @@ def shown_passages(nodes: Any) -> list[Passage]:
         for each in found
         if isinstance(each, NodeWithScore | BaseNode)
         and (text := each.get_content(metadata_mode=MetadataMode.NONE)).strip()
-    ]
-
-
-def citable_texts(output: ToolOutput) -> list[str]:
-    """Texts in a tool's output that its model should cite."""
-    return [
-        piece.text
-        for block in output.blocks
-        if isinstance(block, CitableBlock)
-        for piece in block.content
-        if isinstance(piece, TextBlock)
     ]
 
 

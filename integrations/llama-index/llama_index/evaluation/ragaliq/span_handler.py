@@ -50,7 +50,6 @@ from llama_index.core.workflow import StopEvent, Workflow
 from llama_index.evaluation.ragaliq.reading import (
     READER,
     answer_of,
-    citable_texts,
     cited_blocks,
     fields_handed_on,
     inputs_of,
@@ -162,7 +161,6 @@ _ASKING = (*_ROOTS, _Part.MODEL)
 _LLAMA_INDEX = (DispatcherSpanMixin, IngestionPipeline)
 # What evaluators ask is nobody's traffic, and nobody's context.
 _CHECKED = (_Part.ENGINE, _Part.WORKFLOW, _Part.MODEL)
-_WHOLE_REPLIES = frozenset({"chat", "achat", "complete", "acomplete"})
 # Ids are like `Class.method-uuid`.
 _UUID_LENGTH = len("-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx")
 _MOST_IGNORED, _MOST_SEARCHES = 100_000, 1_000
@@ -288,8 +286,6 @@ class LlamaIndexRun:
         log, part, arguments = self.log, span.part, span.arguments
         self.parts[span.id] = part
         if part is _Part.MODEL:
-            if _is_same_model(span.id, log.parents.get(span.id)):
-                return
             messages = self._prompt(span)
             if self.not_evidence:
                 messages = [
@@ -389,8 +385,7 @@ class LlamaIndexRun:
         if nodes:
             self.log.tool_returned(span_id, passages_of(nodes))
         else:
-            cited = [Passage(text) for text in citable_texts(output)]
-            self.log.tool_returned(span_id, READER.tool_result(output.content) + cited)
+            self.log.tool_returned(span_id, READER.tool_result(output.content))
 
     def tool_failed(self, output: ToolOutput) -> None:
         """Handle a failed or missing tool: the model gets a message about it."""
@@ -608,7 +603,7 @@ class RagaliqSpanHandler(FramingHandler, BaseSpanHandler[BaseSpan], BaseEventHan
     ) -> None:
         """Handle the end of a span with an exception."""
         try:
-            self._drop(id_, instance, err)
+            self._drop(id_, err)
         except Exception as error:  # noqa: BLE001 - would be dropped without a word
             self._fail(error, self._runs.runs.get(id_) or self._awaited.get(id(instance)))
 
@@ -797,9 +792,6 @@ class RagaliqSpanHandler(FramingHandler, BaseSpanHandler[BaseSpan], BaseEventHan
             self._note_search(span)
         elif span.part is _Part.MODEL:
             self._enter_call(span)
-        # A synthesizer below a span that we do not know is an engine's that began before us.
-        elif span.part is _Part.RESPOND and _is_llama_index(span.parent_id):
-            self._ignore(span.id)
         elif span.part in _ROOTS and (span.part is not _Part.SYNTHESIZE or span.parent_id is None):
             self._enter_engine(span)
 
@@ -836,9 +828,12 @@ class RagaliqSpanHandler(FramingHandler, BaseSpanHandler[BaseSpan], BaseEventHan
 
         Search and call belong together if they share a task or thread.
         """
-        # Of an engine that began before us, or of a run that is over.
-        is_others = _is_llama_index(span.parent_id) or READING.get() is not None
-        if is_others or is_suppressed() or _is_called_by((BaseEvaluator, BaseIndex)):
+        # A stream is read of a run that is over.
+        if (
+            READING.get() is not None
+            or is_suppressed()
+            or _is_called_by((BaseEvaluator, BaseIndex))
+        ):
             self._ignore(span.id)
             return
         messages = prompt_of(span.arguments)
@@ -911,8 +906,6 @@ class RagaliqSpanHandler(FramingHandler, BaseSpanHandler[BaseSpan], BaseEventHan
     # Ends
 
     def _exit(self, span_id: str, bound_args: BoundArguments, instance: Any, result: Any) -> None:
-        if isinstance(instance, StreamingAgentChatResponse):
-            self._stream_was_read(instance)
         run = self._runs.runs.get(span_id)
         if (search := self._searches.runs.get(span_id)) is not None:
             search.passages = shown_passages(result)
@@ -964,8 +957,6 @@ class RagaliqSpanHandler(FramingHandler, BaseSpanHandler[BaseSpan], BaseEventHan
             self._awaited[id(payload)] = run
             if run.written is not None:
                 self._stream_ended(run, *run.written)
-            elif payload.is_done:
-                self._stream_was_read(payload, payload.exception)
         elif not follow_response(payload, run, functools.partial(self._stream_ended, run, None)):
             self._answered(run, answer_of(payload))
 
@@ -978,9 +969,7 @@ class RagaliqSpanHandler(FramingHandler, BaseSpanHandler[BaseSpan], BaseEventHan
         else:
             self._finish(run, run.reply or "\n".join(run.arguments))
 
-    def _drop(self, span_id: str, instance: Any, error: BaseException | None) -> None:
-        if isinstance(instance, StreamingAgentChatResponse):
-            self._stream_was_read(instance, error or RuntimeError())
+    def _drop(self, span_id: str, error: BaseException | None) -> None:
         run = self._runs.runs.get(span_id)
         if run is None:
             self._ignored.pop(span_id, None)
@@ -1008,18 +997,6 @@ class RagaliqSpanHandler(FramingHandler, BaseSpanHandler[BaseSpan], BaseEventHan
                 self._finish(run, answer)
         except Exception as error:  # noqa: BLE001 - what reads the stream must not notice
             self._fail(error, run)
-
-    def _stream_was_read(
-        self, stream: StreamingAgentChatResponse, error: BaseException | None = None
-    ) -> None:
-        """Handle the end of an engine's reading; needed only if its start was missed."""
-        run = self._awaited.get(id(stream))
-        if run is None:
-            return
-        if error is not None:
-            self._discard(run, failure_reason(error))
-        elif stream.response:
-            self._finish(run, stream.response)
 
     # How runs end, each exactly once
 
@@ -1109,18 +1086,3 @@ def _is_called_by(kind: type | tuple[type, ...]) -> bool:
             return isinstance(frame.f_locals.get("self"), kind)
         frame = frame.f_back
     return False
-
-
-def _is_llama_index(span_id: str | None) -> bool:
-    """True if a span is a step of an engine, not a function of the application."""
-    owner, dot, method = (span_id or "")[:-_UUID_LENGTH].rpartition(".")
-    return bool(dot and owner) and (method in _PARTS or method.startswith("_"))
-
-
-def _is_same_model(span_id: str, parent_id: Hashable) -> bool:
-    """True if a model's method calls another of its own: `chat`, for one, may be `complete`."""
-    if not isinstance(parent_id, str):
-        return False
-    owner, _, method = parent_id[:-_UUID_LENGTH].rpartition(".")
-    # Not below one that streams, whose end cannot always be seen.
-    return method in _WHOLE_REPLIES and owner == span_id[:-_UUID_LENGTH].rpartition(".")[0]
