@@ -411,6 +411,12 @@ def choose_judge(
         used += [ENV_JUDGE] if settings.judge else []
     with naming(ENV_JUDGE if used else None):
         stages = stage_names(name)
+        if "claude-batch" in stages:
+            raise ConfigurationError(
+                "--judge claude-batch goes with --pending: store runs in a file by "
+                "Monitor(executor='sqlite:///runs.db'), then run "
+                "ragaliq evaluate sqlite:///runs.db --pending"
+            )
         paid = [stage for stage in stages if stage != "local"]
         has_model = paid in (["claude"], ["openai"], ["openai-compatible"])
         if model is None and settings.model and has_model:
@@ -421,10 +427,10 @@ def choose_judge(
                 f"--model: which judge of {name} is it for? Use the Python API"
             )
         judges = [
-            _plain_judge(
+            named_judge(
                 stage,
-                None if stage == "local" and paid else model,
-                None if stage == "local" and paid else base_url,
+                model=None if stage == "local" and paid else model,
+                base_url=None if stage == "local" and paid else base_url,
                 is_asked=is_asked,
             )
             for stage in stages
@@ -445,13 +451,3 @@ def choose_judge(
             # On the command line this is a file that cannot be read.
             raise DatasetError(f"{source}: {error}") from None
         return ChosenJudge(assembled(judges, curve), tuple(used), calibration)
-
-
-def _plain_judge(name: str, model: str | None, base_url: str | None, *, is_asked: bool) -> LLMJudge:
-    if name == "claude-batch":
-        raise ConfigurationError(
-            "--judge claude-batch goes with --pending: store runs in a file by "
-            "Monitor(executor='sqlite:///runs.db'), then run "
-            "ragaliq evaluate sqlite:///runs.db --pending"
-        )
-    return named_judge(name, model=model, base_url=base_url, is_asked=is_asked)

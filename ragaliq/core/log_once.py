@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass, field
 from pathlib import Path
 
 
+@dataclass
 class LogOnce:
     """Logs one warning for each kind of failure.
 
-    Args:
+    Attributes:
         logger: Receives the warnings.
     """
 
-    def __init__(self, logger: logging.Logger) -> None:
-        self._logger = logger
-        self._logged: set[tuple[str, str]] = set()
+    logger: logging.Logger
+    _logged: set[tuple[str, str]] = field(default_factory=set)
 
     def failure(self, what: str, error: BaseException, *, in_application: bool = False) -> None:
         """Log a failure by the class of its error; the message may quote the application's text.
@@ -37,4 +38,4 @@ class LogOnce:
         """Log a message unless one of its kind was logged before."""
         if (key, kind) not in self._logged:
             self._logged.add((key, kind))
-            self._logger.warning(message)
+            self.logger.warning(message)

@@ -280,11 +280,6 @@ class Evaluation:
         return self.run.sampling_probability
 
     @property
-    def metric_probabilities(self) -> Mapping[str, float]:
-        """The chance each of the metrics had of being evaluated for this run."""
-        return self.run.metric_probabilities
-
-    @property
     def target(self) -> SpanTarget | None:
         """The span that the evaluation refers to."""
         return self.run.target

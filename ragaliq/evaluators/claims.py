@@ -196,7 +196,11 @@ async def check_claims(
                 verdicts = dict.fromkeys(range(len(claims)), verdict)
             else:
                 verdicts = await verifier.decide(dict(enumerate(claims)))
-        elsewhere = await _decide_elsewhere(case, claims, verdicts, verifier)
+        # Prompt and conversation decide what this turn's chunks leave open; `verdicts` is updated.
+        elsewhere = await _decide_from_prompt(case, claims, verdicts, verifier)
+        elsewhere |= (
+            await _decide_from_history(case, claims, verdicts, verifier) if case.history else {}
+        )
         status = Status.NO_CLAIMS
         if declined and not claims and policy.answer_refusal:
             status = await _status_of_decline(case, judge)
@@ -271,29 +275,10 @@ def _drop_citations(case: RAGTestCase) -> Callable[[re.Match[str]], str]:
     return replacement
 
 
-async def _decide_elsewhere(
-    case: RAGTestCase, claims: Sequence[str], verdicts: Verdicts, verifier: Verifier
-) -> dict[int, EvidenceSource]:
-    """Decide from prompt and conversation what this turn's chunks leave open.
-
-    Args:
-        case: The case.
-        claims: Its claims.
-        verdicts: Verdicts from this turn's chunks; updated with what is found.
-        verifier: The verifier that gave those.
-
-    Returns:
-        The source of evidence of each claim decided here, by the claim's position.
-    """
-    found = await _decide_from_prompt(case, claims, verdicts, verifier)
-    if case.history:
-        found |= await _decide_from_history(case, claims, verdicts, verifier)
-    return found
-
-
 async def _decide_from_prompt(
     case: RAGTestCase, claims: Sequence[str], verdicts: Verdicts, verifier: Verifier
 ) -> dict[int, EvidenceSource]:
+    """Decide from the rest of the prompt; return the source of each claim decided by it."""
     # The rest of the prompt may support what the chunks contradict: ask about those claims too.
     source = prompt_source(case, verifier.policy)
     unsettled = {i: claims[i] for i, each in verdicts.items() if each.verdict != "SUPPORTED"}

@@ -165,13 +165,11 @@ class PairedDifference:
         difference: Mean of `second - first` with its interval.
         higher: Cases that score higher the second time.
         lower: Cases that score lower.
-        equal: Cases that score the same.
     """
 
     difference: Estimate
     higher: int
     lower: int
-    equal: int
 
     @property
     def is_clear(self) -> bool:
@@ -203,5 +201,4 @@ def paired_difference(
         difference=hajek_mean(changes, chances, bounds=(-1.0, 1.0)),
         higher=sum(change > 0.0 for change in changes),
         lower=sum(change < 0.0 for change in changes),
-        equal=sum(change == 0.0 for change in changes),
     )

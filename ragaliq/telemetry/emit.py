@@ -162,11 +162,6 @@ def target_context(target: SpanTarget | None) -> Context:
     return trace.set_span_in_context(NonRecordingSpan(span), Context())
 
 
-def _is_convention(attribute: str) -> bool:
-    """True if the GenAI conventions define an attribute of the result event."""
-    return attribute.startswith("gen_ai.") or attribute == names.ERROR_TYPE
-
-
 class Emitter:
     """Emits evaluations through the options' providers, or the process's own.
 
@@ -440,7 +435,12 @@ class Emission:
             if emitter.logger_provider is None:
                 # Span events are being deprecated: only if there is no other carrier. The rest
                 # is on the span, and each attribute costs the application time at the exporter.
-                own = {name: attributes[name] for name in attributes if _is_convention(name)}
+                # The conventions define these attributes of the event.
+                own = {
+                    name: value
+                    for name, value in attributes.items()
+                    if name.startswith("gen_ai.") or name == names.ERROR_TYPE
+                }
                 span.add_event(names.EVENT_RESULT, own)
             else:
                 emitter.event(

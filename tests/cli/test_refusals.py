@@ -168,7 +168,7 @@ REFUSED = {
         ("notes.jsonl notes.jsonl", 3, "notes.jsonl"),
         ("journal.jsonl journal.jsonl", 3, "journal.jsonl"),
         ("later.jsonl later.jsonl", 3, "later"),
-        ("results.jsonl results.jsonl -o page.pdf", 2, ".html"),
+        ("results.jsonl results.jsonl -o page.pdf", 2, ".json, .md or .xml"),
         ("results.jsonl results.jsonl -o results.jsonl", 2, "results.jsonl"),
     ],
     "label": [

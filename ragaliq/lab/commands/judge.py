@@ -73,7 +73,6 @@ def bench(
     max_cost: MaxCost = None,
     concurrency: Concurrency = 8,
     timeout: Timeout = 120.0,
-    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
     render: Annotated[
         Path | None,
         typer.Option(help="Write the requests to this file, one a line, and send none."),
@@ -115,7 +114,7 @@ def bench(
         timeout=timeout,
     )
     require_some_success(judged, data)
-    result = bench_of(judged, decider, data=data.name, seed=seed)
+    result = bench_of(judged, decider, data=data.name)
     show_bench(result)
     if out is not None:
         result.save(out)
@@ -128,12 +127,10 @@ def compare_files(
     second: Annotated[
         Path, typer.Argument(help="The same of another judge on the same claims.", metavar="SECOND")
     ],
-    *,
-    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
 ) -> int:
     """Compare two judges claim by claim, from what `judge bench --out` wrote."""
     one, other = JudgeBench.load(first), JudgeBench.load(second)
-    show_comparison(one, other, seed=seed, files=(first, second))
+    show_comparison(one, other, files=(first, second))
     return ExitCode.OK
 
 
@@ -176,10 +173,10 @@ def show_bench(bench: JudgeBench) -> None:
 
 
 def show_comparison(
-    first: JudgeBench, second: JudgeBench, *, seed: int, files: tuple[Path | None, Path | None]
+    first: JudgeBench, second: JudgeBench, *, files: tuple[Path | None, Path | None]
 ) -> None:
     """Print the comparison of two judges; `files` distinguish two of one name."""
-    found = compare_benches(first, second, seed=seed)
+    found = compare_benches(first, second)
     output.print(
         escape_for_terminal(f"second minus first, on {found.pairs:,} claims that both decided")
     )
@@ -283,7 +280,6 @@ def calibrate(
     max_cost: MaxCost = None,
     concurrency: Concurrency = 8,
     timeout: Timeout = 120.0,
-    seed: Annotated[int, typer.Option(help="Seed of the cross-validation.")] = 0,
 ) -> int:
     """Fit a judge's confidence to labelled claims: at least 100, 20 of each kind."""
     if (labels is None) == (unlabelled is None):
@@ -335,7 +331,6 @@ def calibrate(
         clusters=[row.cluster for row in rows],
         precision=precision,
         min_support=operating_point,
-        seed=seed,
     )
     calibration.save(out)
     _show(calibration, out)

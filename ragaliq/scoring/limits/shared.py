@@ -21,7 +21,7 @@ cannot be reached, and this process keeps to its share."""
 _IN_MEMORY = "memory://"
 _NAME = re.compile(r"[\w.:-]{1,100}", re.ASCII)
 _ADDRESS = re.compile(r"(rediss?://[^/?]*(/[0-9]*)?|unix:///[^?]+)([?].*)?", re.ASCII)
-_ANNEX = "ragaliq.worker.shared_windows"  # named, not imported: only a fleet needs it
+_ANNEX = "ragaliq.worker.shared_windows"  # named, not imported: an annex
 
 
 class Taken(NamedTuple):

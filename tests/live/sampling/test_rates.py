@@ -54,10 +54,10 @@ def test_only_the_chosen_metrics_are_evaluated(monitor_of, case):
     with_relevance = [result for result in got if "relevance" in result.results]
     assert 0 < len(with_relevance) < 60
     for result in got:
-        assert set(result.results) == set(result.metric_probabilities)
-        assert result.metric_probabilities["faithfulness"] == 1.0
+        assert set(result.results) == set(result.run.metric_probabilities)
+        assert result.run.metric_probabilities["faithfulness"] == 1.0
     for result in with_relevance:
-        assert result.metric_probabilities["relevance"] == 0.3
+        assert result.run.metric_probabilities["relevance"] == 0.3
         assert result.run.weight("relevance") == 1 / 0.3
     evaluations = monitor.stats().evaluations
     assert sum(evaluations["relevance"].values()) == len(with_relevance)
