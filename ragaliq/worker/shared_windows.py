@@ -20,6 +20,7 @@ from json import dumps
 from typing import Any, NamedTuple
 from uuid import uuid4
 
+from ragaliq.core.proxies import untrusted_certificate
 from ragaliq.scoring.limits.shared import Taken
 from ragaliq.scoring.limits.windows import Window
 
@@ -262,7 +263,7 @@ class RedisWindows:
                     fits, totals = await self._connection.eval(_SCRIPT, *parameters)
             # The client's exceptions have no common base class, and none of them may fail a run.
             except Exception as error:  # noqa: BLE001
-                self._lost(type(error).__name__)
+                self._lost(error)
                 return None
             self._delivered, now = changes, time.monotonic()
             if fits:
@@ -278,8 +279,8 @@ class RedisWindows:
                 async with asyncio.timeout(_ANSWERS_WITHIN):
                     await connection.aclose()
 
-    def _lost(self, error: str) -> None:
-        self._on_error(error)
+    def _lost(self, error: Exception) -> None:
+        self._on_error(type(error).__name__)
         if self.is_unavailable:
             return
         if self._last_reply is not None:  # else the local windows hold all that is known
@@ -290,7 +291,7 @@ class RedisWindows:
             "the storage of the limits %s is unavailable (%s): this process keeps to its local "
             "share of %g until it is back",
             self._key,
-            error,
+            untrusted_certificate(error) or type(error).__name__,
             self._share,
         )
 

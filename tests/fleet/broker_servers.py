@@ -28,7 +28,7 @@ class _Server:
     hello = answer = b""
 
     def __init__(self, folder: Path) -> None:
-        self.port, self._folder = _free_port(), folder
+        self.port, self._folder = free_port(), folder
         self._environment: dict[str, str] | None = None
         self._prepare()
         self.start()
@@ -66,13 +66,14 @@ class RedisServer(_Server):
     Args:
         folder: See above.
         *options: Further options of redis-server.
+        answer: What it says to a PING once it is ready.
     """
 
     # Until its data are loaded it answers -LOADING.
-    hello, answer = b"PING\r\n", b"+PONG"
+    hello = b"PING\r\n"
 
-    def __init__(self, folder: Path, *options: str) -> None:
-        self._options = options
+    def __init__(self, folder: Path, *options: str, answer: bytes = b"+PONG") -> None:
+        self._options, self.answer = options, answer
         super().__init__(folder)
 
     def url(self, database: int = 0) -> str:
@@ -127,7 +128,7 @@ class RabbitServer(_Server):
         folder = self._folder
         (folder / "plugins").write_text("[].")
         (folder / "rabbit.conf").write_text("disk_free_limit.absolute = 1MB\n")
-        mapper = str(_free_port())
+        mapper = str(free_port())
         self._environment = {
             "HOME": str(folder),
             "PATH": os.environ["PATH"],
@@ -135,7 +136,7 @@ class RabbitServer(_Server):
             "RABBITMQ_NODENAME": f"tests{self.port}@localhost",
             "RABBITMQ_NODE_IP_ADDRESS": "127.0.0.1",
             "RABBITMQ_NODE_PORT": str(self.port),
-            "RABBITMQ_DIST_PORT": str(_free_port()),
+            "RABBITMQ_DIST_PORT": str(free_port()),
             "RABBITMQ_MNESIA_BASE": str(folder / "data"),
             "RABBITMQ_LOG_BASE": str(folder / "log"),
             "RABBITMQ_ENABLED_PLUGINS_FILE": str(folder / "plugins"),
@@ -171,7 +172,7 @@ def _wait_for(port: int, question: bytes, answer: bytes, folder: Path) -> None:
     raise RuntimeError(f"the server did not start; see the logs in {folder}")
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

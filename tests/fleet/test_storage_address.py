@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 
 import pytest
-from broker_servers import RedisServer
+from broker_servers import RedisServer, free_port
 
 from ragaliq import Budget, ConfigurationError, RateLimits
 from ragaliq.scoring.limits.rate_limits import RateLimiter
+from self_signed import MISTRUSTED, self_signed
 
 
 @pytest.mark.parametrize(
@@ -64,3 +65,37 @@ def test_without_the_client_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "redis.asyncio", None)
     with pytest.raises(ConfigurationError, match=r"pip install 'ragaliq\[redis\]'"):
         Budget(usd_per_day=5.0, storage="redis://127.0.0.1:1/0")
+
+
+async def storage_behind_tls(folder, query="", **options):
+    """State of limits whose storage speaks TLS, after a call."""
+    self_signed(folder, **options)
+    port = free_port()
+    files = f"--tls-cert-file {folder}/certificate.pem --tls-key-file {folder}/key.pem"
+    settings = f"--tls-port {port} {files} --tls-auth-clients no --requirepass very-secret"
+    # Its plain port asks for the password too, which the wait for its start need not give.
+    server = RedisServer(folder, *settings.split(), answer=b"-NOAUTH")
+    address = f"rediss://:very-secret@127.0.0.1:{port}/0?{query}"
+    limiter = RateLimiter(RateLimits(requests_per_minute=50, storage=address))
+    try:
+        await limiter.take(0)
+        return limiter.storage
+    finally:
+        await limiter.aclose()
+        server.kill()
+
+
+async def test_limits_are_shared_over_tls_with_a_trusted_certificate(tmp_path):
+    trusts = f"ssl_ca_certs={tmp_path}/certificate.pem"
+    assert await storage_behind_tls(tmp_path, trusts) == "shared"
+
+
+@pytest.mark.parametrize("kind", ["nobody's", "another host's"])
+async def test_a_storage_without_a_trusted_certificate_shares_nothing_and_the_log_says_why(
+    kind, tmp_path, caplog
+):
+    options, reason = MISTRUSTED.get(kind, ({}, "self-signed certificate"))
+    trusts = f"ssl_ca_certs={tmp_path}/certificate.pem" if options else ""
+    assert await storage_behind_tls(tmp_path, trusts, **options) == "unavailable"
+    assert f"certificate that is not trusted ({reason}" in caplog.text
+    assert "very-secret" not in caplog.text

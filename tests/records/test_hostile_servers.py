@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import socket
+import ssl
 import threading
 import tracemalloc
 from contextlib import closing, contextmanager, suppress
@@ -16,7 +17,7 @@ from ragaliq.records.langfuse import LangfuseSink
 from ragaliq.records.langsmith import LangSmithSink
 from ragaliq.records.mlflow import MLflowSink
 from ragaliq.records.phoenix import PhoenixSink
-from self_signed import self_signed
+from self_signed import MISTRUSTED, self_signed
 
 pytestmark = pytest.mark.usefixtures("no_proxies")
 
@@ -167,4 +168,18 @@ def test_a_certificate_that_nobody_vouches_for_is_named_and_nothing_is_sent(
     with server(lambda line, over: heard.append(line), self_signed(tmp_path)) as port:
         message = failure(product, f"https://127.0.0.1:{port}", record_of)
     assert "certificate that is not trusted (self-signed certificate)" in message
+    assert heard == []
+
+
+@pytest.mark.parametrize("kind", MISTRUSTED)
+def test_a_trusted_authoritys_certificate_must_be_valid_and_the_hosts(
+    product, kind, tmp_path, record_of, monkeypatch
+):
+    options, reason = MISTRUSTED[kind]
+    heard, context = [], self_signed(tmp_path, **options)
+    trusted = ssl.create_default_context(cafile=tmp_path / "certificate.pem")
+    monkeypatch.setattr(http, "_certificates", lambda: trusted)
+    with server(lambda line, over: heard.append(line), context) as port:
+        message = failure(product, f"https://127.0.0.1:{port}", record_of)
+    assert f"certificate that is not trusted ({reason}" in message
     assert heard == []

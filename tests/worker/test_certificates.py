@@ -8,7 +8,7 @@ import pytest
 from connections import listening
 from ragaliq.errors import BrokerUnavailableError
 from ragaliq.worker.brokers import broker_at
-from self_signed import self_signed
+from self_signed import MISTRUSTED, self_signed
 
 # NATS's server speaks first, and asks for TLS.
 _INFO = b'INFO {"server_id":"a","version":"2.10","max_payload":1048576,"tls_required":true}\r\n'
@@ -61,13 +61,14 @@ def test_a_certificate_that_nobody_vouches_for_gets_no_password(name, tmp_path):
         assert "certificate that is not trusted (self-signed certificate)" in message
 
 
+@pytest.mark.parametrize("kind", MISTRUSTED)
 @pytest.mark.parametrize(("name", "option"), [("redis", "ssl_ca_certs"), ("rabbit", "cafile")])
-def test_a_trusted_certificate_of_another_host_gets_no_password(name, option, tmp_path):
-    heard = []
-    context = self_signed(tmp_path, "DNS:elsewhere.example")
+def test_a_trusted_authoritys_certificate_must_be_valid_and_the_hosts(name, option, kind, tmp_path):
+    options, reason = MISTRUSTED[kind]
+    heard, context = [], self_signed(tmp_path, **options)
     message = opened(name, context, heard, f"?{option}={tmp_path}/certificate.pem")
     assert heard == []
-    assert "certificate that is not trusted (IP address mismatch" in message
+    assert f"certificate that is not trusted ({reason}" in message
 
 
 def test_a_trusted_certificate_is_accepted(tmp_path):

@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import resource
 import socket
+import ssl
 import traceback
 
 import pytest
@@ -17,7 +18,7 @@ from ragaliq.errors import (
     JudgeResponseError,
     JudgeTimeoutError,
 )
-from self_signed import self_signed
+from self_signed import MISTRUSTED, self_signed
 
 CLAIM = "PRIVATE-CLAIM costs 5 euros."
 CONTEXT = ["PRIVATE-CONTEXT says nothing of the kind."]
@@ -179,19 +180,36 @@ async def test_texts_are_not_sent_on_to_another_host(api, server, status):
     assert server.requests == []
 
 
-async def test_a_certificate_that_nobody_vouches_for_is_named_and_nothing_is_sent(api, tmp_path):
+async def unheard(api, context):
+    """The error of a judge whose server must hear nothing."""
     heard = []
 
     async def hear(reader, writer):
         heard.append(await reader.read())
 
-    server = await asyncio.start_server(hear, "127.0.0.1", 0, ssl=self_signed(tmp_path))
+    server = await asyncio.start_server(hear, "127.0.0.1", 0, ssl=context)
     async with server:
         url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         error = await failure(api.make(api_key="k", base_url=url, max_retries=0))
     assert type(error) is JudgeAPIError
-    assert "certificate that is not trusted (self-signed certificate)" in str(error)
     assert heard == []
+    return str(error)
+
+
+async def test_a_certificate_that_nobody_vouches_for_is_named_and_nothing_is_sent(api, tmp_path):
+    message = await unheard(api, self_signed(tmp_path))
+    assert "certificate that is not trusted (self-signed certificate)" in message
+
+
+@pytest.mark.parametrize("kind", MISTRUSTED)
+async def test_a_trusted_authoritys_certificate_must_be_valid_and_the_hosts(
+    api, kind, tmp_path, monkeypatch
+):
+    options, reason = MISTRUSTED[kind]
+    context = self_signed(tmp_path, **options)
+    trusted = ssl.create_default_context(cafile=tmp_path / "certificate.pem")
+    monkeypatch.setattr(ssl, "create_default_context", lambda *_, **__: trusted)
+    assert f"certificate that is not trusted ({reason}" in await unheard(api, context)
 
 
 ADVICE = {
