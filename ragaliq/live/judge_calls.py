@@ -9,10 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from ragaliq.core.concurrency import LONG
 from ragaliq.core.test_case import RAGTestCase
+from ragaliq.judges.language.answers import find_claims
 
 _REMEMBERED = 1_000  # cases
 _LEAST = 20  # characters of a text that is looked for
+_LEAST_CLAIM = 40  # the same of a claim, as users quote short ones
 
 
 @dataclass(slots=True)
@@ -26,8 +29,8 @@ class JudgeCalls:
     """Recent cases that judges of this process were asked about; used on the worker's loop.
 
     Judges are called inside `suppress()`, which a judge's own threads do not inherit. A run that
-    ended while a case was evaluated, and whose question contains the case's whole answer or a whole
-    chunk, is a judge's call.
+    ended while a case was evaluated, and whose question contains the case's whole answer, a whole
+    claim or a whole chunk, is a judge's call.
     """
 
     def __init__(self) -> None:
@@ -37,6 +40,9 @@ class JudgeCalls:
     def asking(self, case: RAGTestCase) -> Iterator[None]:
         """Remember the case while the block evaluates it."""
         texts = [text for text in (case.response, *case.context_texts) if len(text) >= _LEAST]
+        if len(case.response) <= LONG:  # reading a longer one would hold up the loop
+            claims = (case.response[start:end] for start, end in find_claims(case.response))
+            texts += [claim for claim in claims if len(claim) >= _LEAST_CLAIM]
         asked = _Asked(time.time(), texts)
         self._asked.append(asked)
         try:

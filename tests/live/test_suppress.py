@@ -63,19 +63,26 @@ def test_what_a_judge_asks_in_an_executor_is_not_captured(case, monitor_of, pool
 class AskingInItsOwnThreads(ScriptedJudge):
     """Asks the application that is judged, from threads that know of no context."""
 
+    asked = "{}"
+
     async def evaluate_relevance(self, query, response):
-        asked = OWN_POOL.submit(answered, self.monitor, f"Is this good? {response}")
-        await asyncio.wrap_future(asked)
+        question = f"Is this good? {self.asked.format(response, response.partition('. ')[0])}."
+        await asyncio.wrap_future(OWN_POOL.submit(answered, self.monitor, question))
         return await super().evaluate_relevance(query, response)
 
 
 def answered(monitor, question):
     if run := monitor.begin(uuid4().hex):
-        run.submit(ended_run(question, ["Refunds take five days."], f"It is good: {question}"))
+        said = (
+            "Refunds are paid within five working days to your card. Nobody knows more than that."
+        )
+        run.submit(ended_run(question, ["Refunds take five days."], said))
 
 
-def test_an_application_that_a_judge_asks_from_its_own_threads_is_not_judged(monitor_of):
+@pytest.mark.parametrize("asked", ["{0}", "{1}"], ids=["the answer", "a claim"])
+def test_an_application_that_a_judge_asks_from_its_own_threads_is_not_judged(monitor_of, asked):
     judge = AskingInItsOwnThreads()
+    judge.asked = asked
     judge.monitor = monitor_of(judge=judge, metrics=["relevance"])
     answered(judge.monitor, "How long do refunds take, please?")
     assert judge.monitor.flush(10.0)
