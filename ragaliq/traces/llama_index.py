@@ -29,8 +29,6 @@ EVALUATE = frozenset({"evaluate", "aevaluate", "evaluate_response", "aevaluate_r
 _RERANK = frozenset({"postprocess_nodes", "apostprocess_nodes"})
 _WRITE = frozenset({"get_response", "aget_response"})
 _CALLS = CHATS | {"complete", "acomplete", "stream_complete", "astream_complete"}
-# Marked as a model's for the stream that they read.
-_HISTORY_WRITERS = frozenset({"write_response_to_history", "awrite_response_to_history"})
 _STREAM_FIELDS = frozenset({"response_gen", "response_txt"})
 _RESPONSE_FIELDS = _STREAM_FIELDS | {"source_nodes", "response"}
 
@@ -76,11 +74,6 @@ def is_function(span: TraceSpan) -> bool:
 def is_call(span: TraceSpan) -> bool:
     """True if a model's span is a call; `predict` and others have another span for it."""
     return method_of(span) in _CALLS
-
-
-def is_history_writer(span: TraceSpan) -> bool:
-    """True if a span only reads a stream for a chat's history."""
-    return method_of(span) in _HISTORY_WRITERS
 
 
 def chunks_of(span: TraceSpan, inputs: Any) -> list[str]:

@@ -108,19 +108,6 @@ async def test_what_an_evaluator_reads_inside_a_run_is_no_context(runs):
     assert runs.only == (QUESTION, [REFUNDS], ANSWER)
 
 
-@pytest.mark.parametrize("as_nodes", [True, False])
-async def test_a_workflow_that_names_its_sources_is_judged_by_them(runs, as_nodes):
-    class Citing(Workflow):
-        @step
-        async def work(self, ev: StartEvent) -> StopEvent:
-            found = await Search(REFUNDS, PARKING).aretrieve(ev.query)
-            named = found[:1] if as_nodes else [found[0].text]
-            return StopEvent(result={"answer": ANSWER, "sources": named})
-
-    await Citing().run(query=QUESTION)
-    assert runs.only == (QUESTION, [REFUNDS], ANSWER)
-
-
 def test_retrieval_and_synthesis_without_an_engine_are_one_run(runs):
     found = Search(REFUNDS).retrieve(QUESTION)
     response = get_response_synthesizer(llm=model(ANSWER)).synthesize(QUESTION, nodes=found)

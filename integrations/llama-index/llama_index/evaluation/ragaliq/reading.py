@@ -64,7 +64,6 @@ _RESPONSES = (
 )
 _NODES = (NodeWithScore, BaseNode)  # made once: a step may hand on hundreds
 _MOST_FIELDS, _MOST_TEXTS = 64, 16  # of an event that are looked at
-_SOURCE_KEYS = ("sources", "source_nodes", "nodes", "citations")
 
 
 class LlamaIndexReader(Reader):
@@ -182,19 +181,6 @@ def sources_of(payload: Any) -> list[NodeWithScore]:
     if isinstance(payload, _RESPONSES):
         return list(payload.source_nodes or ())
     return []
-
-
-def named_sources(result: Any) -> list[Passage] | None:
-    """Sources that an application's workflow names; None if it names none."""
-    output = output_of(result)
-    fields = None if isinstance(output, (*_RESPONSES, AgentOutput)) else READER.fields(output)
-    if fields is None:
-        return None
-    for key in _SOURCE_KEYS:
-        found = READER.listed(fields[key]) if key in fields else None
-        if found:
-            return found
-    return READER.context(fields)
 
 
 def shown_passages(nodes: Any) -> list[Passage]:

@@ -56,7 +56,6 @@ from llama_index.evaluation.ragaliq.reading import (
     labels_of,
     metadata_of,
     model_name_of,
-    named_sources,
     nodes_in,
     output_of,
     passages_of,
@@ -533,11 +532,6 @@ class RagaliqSpanHandler(FramingHandler, BaseSpanHandler[BaseSpan], BaseEventHan
             _conversations=WeakKeyDictionary(),
         )
 
-    @classmethod
-    def class_name(cls) -> str:
-        """Name of the class, as LlamaIndex asks for it."""
-        return "RagaliqSpanHandler"
-
     @property
     def runs_in_progress(self) -> int:
         """Captured runs that have not ended."""
@@ -942,11 +936,8 @@ class RagaliqSpanHandler(FramingHandler, BaseSpanHandler[BaseSpan], BaseEventHan
             # How a workflow that its user cancelled ends.
             self._discard(run, "cancelled")
             return
-        named = named_sources(result) if run.part in (_Part.WORKFLOW, None) else None
-        if named is None and not run.has_synthesizer:
-            # What a synthesizer was given says more, and costs nothing more.
-            named = run.evidence(sources_of(payload)) or None
-        if named is not None:
+        # What a synthesizer was given says more, and costs nothing more.
+        if not run.has_synthesizer and (named := run.evidence(sources_of(payload))):
             run.log.cited_sources(named)
         is_stream = isinstance(payload, StreamingAgentChatResponse)
         if is_stream and payload.is_writing_to_memory:
