@@ -19,7 +19,7 @@ from ragaliq.capture.choosing import Chosen, RunFilter
 from ragaliq.capture.conversation import Conversations
 from ragaliq.capture.explained import Explanation, Explanations
 from ragaliq.capture.extract import Extract, Keys, Overrides, name_part
-from ragaliq.capture.framing import FramingHandler, RunFrame, frame_calls
+from ragaliq.capture.framing import FramingHandler
 from ragaliq.capture.plain_code import (
     LONE_CALL,
     Search,
@@ -70,7 +70,6 @@ __all__ = [
     "Reader",
     "RecordedRun",
     "RunFilter",
-    "RunFrame",
     "RunLog",
     "RunRegistry",
     "Search",
@@ -78,7 +77,6 @@ __all__ = [
     "asked_in",
     "document_blocks",
     "find_current_runs",
-    "frame_calls",
     "is_from_signal",
     "models_words",
     "name_part",

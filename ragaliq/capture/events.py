@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias, cast, get_args
 
 from ragaliq.capture.texts import Message
@@ -141,46 +141,33 @@ def write_event(event: Event, steps: Mapping[Step, int]) -> list[Any]:
     for name, value in zip(event._fields, event, strict=True):
         if name == "step":
             written.append(steps.get(value, -1))
-        elif name == "messages":
-            written.append([write_message(message) for message in value])
-        elif name in {"passages", "given"}:
-            written.append(None if value is None else write_passages(value))
-        elif name == "by_key":
-            written.append(value and [[str(k), write_passages(held)] for k, held in value.items()])
-        elif name == "tool_arguments":
-            written.append([*value])
-        elif name == "is_input":
-            written.append(value)
         else:
-            written.append(str(value))
+            write, _ = _FORMS.get(name, _TEXT)
+            written.append(None if value is None else write(value))
     return written
 
 
 def read_event(written: Sequence[Any]) -> Event:
     """The event that `write_event` wrote."""
     kind = _KINDS[written[0]]
-    values: list[Any] = []
-    for name, value in zip(kind._fields, written[1:], strict=True):
-        if name == "messages":
-            values.append([read_message(message) for message in value])
-        elif name in {"passages", "given"}:
-            values.append(None if value is None else read_passages(value))
-        elif name == "by_key":
-            values.append(value and {key: read_passages(held) for key, held in value})
-        else:
-            values.append(value)
+    values = [
+        value if value is None or name == "step" else _FORMS.get(name, _TEXT)[1](value)
+        for name, value in zip(kind._fields, written[1:], strict=True)
+    ]
     return cast("Event", kind(*values))
 
 
-def write_message(message: Message) -> list[Any]:
-    """A message as plain data, without what a tool kept."""
-    return [message.role, [*message.texts], message.is_call, [*message.documents]]
+def write_messages(messages: Iterable[Message]) -> list[Any]:
+    """Messages as plain data, without what tools kept."""
+    return [[each.role, [*each.texts], each.is_call, [*each.documents]] for each in messages]
 
 
-def read_message(written: Sequence[Any]) -> Message:
-    """The message that `write_message` wrote."""
-    role, texts, is_call, documents = written
-    return Message(role, tuple(texts), is_call, documents=tuple(documents))
+def read_messages(written: Iterable[Sequence[Any]]) -> list[Message]:
+    """The messages that `write_messages` wrote."""
+    return [
+        Message(role, tuple(texts), is_call, documents=tuple(documents))
+        for role, texts, is_call, documents in written
+    ]
 
 
 def write_passages(passages: Passages) -> list[list[Any]]:
@@ -197,3 +184,17 @@ def read_passages(written: Sequence[Sequence[Any]]) -> list[Passage]:
 
 
 _KINDS: dict[str, Any] = {kind.__name__: kind for kind in get_args(Event)}
+_TEXT: tuple[Callable[[Any], Any], Callable[[Any], Any]] = str, str
+_PASSAGES = write_passages, read_passages
+# How the fields that are no texts are written and read.
+_FORMS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "messages": (write_messages, read_messages),
+    "passages": _PASSAGES,
+    "given": _PASSAGES,
+    "by_key": (
+        lambda by_key: [[str(key), write_passages(held)] for key, held in by_key.items()],
+        lambda by_key: {key: read_passages(held) for key, held in by_key},
+    ),
+    "tool_arguments": (list, list),
+    "is_input": (bool, bool),
+}

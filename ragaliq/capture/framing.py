@@ -6,32 +6,14 @@ import functools
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from types import TracebackType
-from typing import Any, ClassVar, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from ragaliq.errors import ConfigurationError
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-class RunFrame(Protocol):
-    """Run of one call of a function that `frame_calls` decorates; `FramedRun` is one.
-
-    `frame_calls` runs the function inside it, sets the answer, and ends it.
-
-    Attributes:
-        answer: What the function returned; None for the last model's reply.
-    """
-
-    answer: Any
-
-    def inside(self) -> AbstractContextManager[object]:
-        """Make what happens in this task or thread inside the block part of the run."""
-
-    def ended(self, error: BaseException | None = None) -> None:
-        """End the run; only the first call counts."""
 
 
 class FramingHandler(ABC):
@@ -58,8 +40,8 @@ class FramingHandler(ABC):
 
         ```python
         with handler.run("How long do refunds take?") as run:
-            found = search("refunds")
-            run.answer = ask(model, prompt(found))
+            documents = search("refunds")
+            run.answer = ask(prompt(documents))
         ```
 
         Args:
@@ -73,7 +55,8 @@ class FramingHandler(ABC):
     ) -> Any:
         """Frame each call of a function as a run, as a decorator with or without arguments.
 
-        What the function returns, or yields in parts, is the answer.
+        What the function returns, or yields in parts, is the answer. A generator's run ends when
+        its last item was taken; a function that returns a generator is one.
 
         Args:
             function: Any function, a coroutine's or a generator's too.
@@ -86,13 +69,39 @@ class FramingHandler(ABC):
         """
         if function is None:
             return functools.partial(self.trace, pipeline=pipeline, question=question)
-        name = pipeline or getattr(function, "__name__", "")
-        return frame_calls(
-            function,
-            lambda asked: FramedRun(self, asked, name),
-            question=question,
-            text_of=self._text_of_item,
-        )
+        name = getattr(function, "__name__", type(function).__name__)
+        signature = inspect.signature(function)
+        if question is not None and question not in signature.parameters:
+            raise ConfigurationError(f"trace: {name} has no parameter {question!r}")
+
+        def begun(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> FramedRun:
+            try:
+                given = signature.bind(*arguments, **keywords).arguments
+            except TypeError:  # the call itself will say so
+                given = keywords
+            asked = next((value for value in given.values() if isinstance(value, str)), None)
+            asked = asked if question is None else given.get(question)
+            return FramedRun(self, asked, pipeline or name)
+
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def follow(*arguments: Any, **keywords: Any) -> Any:
+                frame = begun(arguments, keywords)
+                with frame.entered():
+                    result = await function(*arguments, **keywords)
+                return frame.returned(result, self._text_of_item)
+
+        else:
+
+            @functools.wraps(function)
+            def follow(*arguments: Any, **keywords: Any) -> Any:
+                frame = begun(arguments, keywords)
+                with frame.entered():
+                    result = function(*arguments, **keywords)
+                return frame.returned(result, self._text_of_item)
+
+        return follow
 
 
 class FramedRun:
@@ -113,31 +122,45 @@ class FramedRun:
 
     def __init__(self, handler: FramingHandler, question: Any, pipeline: str) -> None:
         self.answer: Any = None
-        self._handler, self._current = handler, handler._frame
+        self._handler = handler
         self._run = handler.frame_started(question, pipeline)
         self._within: Any = None
 
     @contextmanager
-    def inside(self) -> Iterator[None]:
-        """Make what happens in this task or thread inside the block part of the run."""
-        if self._run is None:
-            yield
-            return
-        token = self._current.set(self._run)
+    def entered(self) -> Iterator[None]:
+        """Make what happens in this task or thread inside the block part of the run.
+
+        An error in it ends the run.
+        """
+        token = None if self._run is None else self._handler._frame.set(self._run)
         try:
             yield
+        except BaseException as error:
+            self.ended(error)
+            raise
         finally:
             # A coroutine that is dropped half-way may be closed in another context.
             with suppress(ValueError):
-                self._current.reset(token)
+                if token is not None:
+                    self._handler._frame.reset(token)
 
     def ended(self, error: BaseException | None = None) -> None:
         """End the run; only the first call counts."""
         if self._run is not None:
             self._handler.frame_ended(self._run, self.answer, error)
 
+    def returned(self, result: Any, text_of: Callable[[Any], str]) -> Any:
+        """End the run of a function, at once or with the last item of the generator it returned."""
+        if inspect.isgenerator(result):
+            return self._follow(result, text_of)
+        if inspect.isasyncgen(result):
+            return self._afollow(result, text_of)
+        self.answer = result
+        self.ended()
+        return result
+
     def __enter__(self) -> Self:
-        self._within = self.inside()
+        self._within = self.entered()
         self._within.__enter__()
         return self
 
@@ -147,139 +170,45 @@ class FramedRun:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._within.__exit__(None, None, None)
-        self.ended(error)
+        self._within.__exit__(kind, error, traceback)
+        self.ended()
 
-
-def frame_calls(
-    function: F,
-    start: Callable[[Any], RunFrame],
-    *,
-    question: str | None = None,
-    text_of: Callable[[Any], str] = str,
-) -> F:
-    """The function, with each call framed as a run.
-
-    A generator's run ends when its last item was taken; what it yields is the answer in parts. A
-    function that returns a generator is one.
-
-    Args:
-        function: Synchronous or not, a generator or not.
-        start: Begins a run with a question.
-        question: Name of the parameter that is the question; by default the first argument that
-            is a text.
-        text_of: The text of a generator's item.
-
-    Raises:
-        ConfigurationError: The function has no such parameter.
-    """
-    signature = inspect.signature(function)
-    name = getattr(function, "__name__", type(function).__name__)
-    if question is not None and question not in signature.parameters:
-        raise ConfigurationError(f"trace: {name} has no parameter {question!r}")
-
-    def begun(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> RunFrame:
+    def _follow(
+        self, items: Generator[Any, Any, Any], text_of: Callable[[Any], str]
+    ) -> Generator[Any, None, None]:
+        texts: list[str] = []
         try:
-            given = signature.bind(*arguments, **keywords).arguments
-        except TypeError:  # the call itself will say so
-            given = keywords
-        if question is not None:
-            return start(given.get(question))
-        return start(next((value for value in given.values() if isinstance(value, str)), None))
+            while True:
+                with self.entered():  # the caller's own work between two items is not the run's
+                    try:
+                        item = next(items)
+                    except StopIteration:
+                        break
+                texts.append(text_of(item))
+                yield item
+        except BaseException as error:
+            items.close()
+            self.ended(error)
+            raise
+        self.answer = "".join(texts)
+        self.ended()
 
-    if inspect.isgeneratorfunction(function):
-
-        @functools.wraps(function)
-        def follow(*arguments: Any, **keywords: Any) -> Any:
-            return _follow_items(
-                function(*arguments, **keywords), begun(arguments, keywords), text_of
-            )
-
-    elif inspect.isasyncgenfunction(function):
-
-        @functools.wraps(function)
-        def follow(*arguments: Any, **keywords: Any) -> Any:
-            return _afollow_items(
-                function(*arguments, **keywords), begun(arguments, keywords), text_of
-            )
-
-    elif inspect.iscoroutinefunction(function):
-
-        @functools.wraps(function)
-        async def follow(*arguments: Any, **keywords: Any) -> Any:
-            frame = begun(arguments, keywords)
-            try:
-                with frame.inside():
-                    result = await function(*arguments, **keywords)
-            except BaseException as error:
-                frame.ended(error)
-                raise
-            return _returned(result, frame, text_of)
-
-    else:
-
-        @functools.wraps(function)
-        def follow(*arguments: Any, **keywords: Any) -> Any:
-            frame = begun(arguments, keywords)
-            try:
-                with frame.inside():
-                    result = function(*arguments, **keywords)
-            except BaseException as error:
-                frame.ended(error)
-                raise
-            return _returned(result, frame, text_of)
-
-    return follow  # type: ignore[return-value]
-
-
-def _returned(result: Any, frame: RunFrame, text_of: Callable[[Any], str]) -> Any:
-    """End the run of a function, at once or with the last item of the generator it returned."""
-    if inspect.isgenerator(result):
-        return _follow_items(result, frame, text_of)
-    if inspect.isasyncgen(result):
-        return _afollow_items(result, frame, text_of)
-    frame.answer = result
-    frame.ended()
-    return result
-
-
-def _follow_items(
-    items: Generator[Any, Any, Any], frame: RunFrame, text_of: Callable[[Any], str]
-) -> Generator[Any, None, None]:
-    texts: list[str] = []
-    try:
-        while True:
-            with frame.inside():  # the caller's own work between two items is not the run's
-                try:
-                    item = next(items)
-                except StopIteration:
-                    break
-            texts.append(text_of(item))
-            yield item
-    except BaseException as error:
-        items.close()
-        frame.ended(error)
-        raise
-    frame.answer = "".join(texts)
-    frame.ended()
-
-
-async def _afollow_items(
-    items: AsyncGenerator[Any, Any], frame: RunFrame, text_of: Callable[[Any], str]
-) -> AsyncGenerator[Any]:
-    texts: list[str] = []
-    try:
-        while True:
-            with frame.inside():
-                try:
-                    item = await anext(items)
-                except StopAsyncIteration:
-                    break
-            texts.append(text_of(item))
-            yield item
-    except BaseException as error:
-        await items.aclose()
-        frame.ended(error)
-        raise
-    frame.answer = "".join(texts)
-    frame.ended()
+    async def _afollow(
+        self, items: AsyncGenerator[Any, Any], text_of: Callable[[Any], str]
+    ) -> AsyncGenerator[Any]:
+        texts: list[str] = []
+        try:
+            while True:
+                with self.entered():
+                    try:
+                        item = await anext(items)
+                    except StopAsyncIteration:
+                        break
+                texts.append(text_of(item))
+                yield item
+        except BaseException as error:
+            await items.aclose()
+            self.ended(error)
+            raise
+        self.answer = "".join(texts)
+        self.ended()

@@ -36,10 +36,10 @@ from ragaliq.capture.events import (
     TextPassed,
     ToolReturned,
     read_event,
-    read_message,
+    read_messages,
     read_passages,
     write_event,
-    write_message,
+    write_messages,
     write_passages,
 )
 from ragaliq.capture.evidence import Candidate, FoundContext, context_in_prompts
@@ -66,6 +66,9 @@ _SEARCHES = (Provided, Retrieved, Searched, Reranked, ToolReturned, Answering, C
 # Checked once for each combination: there are few, and every run has one.
 _sources = lru_cache(maxsize=256)(CaseSources)
 _NOT_FOUND = Found("", "")
+# Fields of a run that are plain data already, and lists.
+_PLAIN = ("id", "keeps_turns", "is_conversation", "replaces", "has_fetched_texts")
+_LISTED = ("question", "answer", "tags", "said_before", "rules")
 
 
 class _MessageReader(Reader):
@@ -432,65 +435,43 @@ class RunLog:
 
         It excludes the context, which `from_plain(...).to_case()` finds there.
         """
-        messages: list[Message] = []
-        if self._conversation is not None:
-            reader, values = self._conversation
-            messages = [each for value in values if (each := reader.message(value)) is not None]
         steps = {step: number for number, step in enumerate(list(self.parents))}
         return {
-            "id": self.id,
+            **{name: getattr(self, name) for name in _PLAIN},
+            **{name: [*getattr(self, name)] for name in _LISTED},
             "parents": [steps.get(parent, -1) for parent in list(self.parents.values())],
-            "keeps_turns": self.keeps_turns,
-            "is_conversation": self.is_conversation,
-            "question": [*self.question],
-            "answer": [*self.answer],
-            "replaces": self.replaces,
             "passages": None if self.passages is None else write_passages(self.passages),
             "citations": [citation.model_dump() for citation in citations_in(self.blocks)],
-            "tags": [*self.tags],
             "metadata": json_safe(self.metadata) if self.metadata else {},
-            "conversation": [write_message(message) for message in messages],
+            "conversation": write_messages(self._earlier_messages()),
             "remembered": [turn.model_dump(mode="json") for turn in self.remembered],
-            "said_before": [*self.said_before],
-            "has_fetched_texts": self.has_fetched_texts,
-            **({"rules": [*self.rules]} if self.rules else {}),
             "events": [write_event(event, steps) for event in list(self._events)],
         }
 
     @classmethod
     def from_plain(cls, data: Mapping[str, Any]) -> RunLog:
         """Restore a run from `to_plain`."""
-        log = cls(
-            data["id"],
-            {at: None if above < 0 else above for at, above in enumerate(data["parents"])},
-            question=Found(*data["question"]),
-            answer=Found(*data["answer"]),
-            tags=data["tags"],
-            metadata=data["metadata"],
-        )
-        log.replaces = data["replaces"]
-        log.keeps_turns = data["keeps_turns"]
-        log.is_conversation = data["is_conversation"]
-        log.has_fetched_texts = data["has_fetched_texts"]
-        log.rules = data.get("rules", ())
+        log = cls(**{name: data[name] for name in (*_PLAIN, *_LISTED, "metadata")})
+        log.parents = {at: None if above < 0 else above for at, above in enumerate(data["parents"])}
+        log.question, log.answer = Found(*data["question"]), Found(*data["answer"])
         if data["passages"] is not None:
             log.passages = read_passages(data["passages"])
         log.remembered = [Turn.model_validate(each) for each in data["remembered"]]
-        log.said_before = data.get("said_before", ())
         log._citations = [Citation.model_validate(each) for each in data["citations"]]
         if data["conversation"]:
-            log._conversation = _AS_WRITTEN, [read_message(each) for each in data["conversation"]]
+            log._conversation = _AS_WRITTEN, read_messages(data["conversation"])
         log._events = [read_event(each) for each in data["events"]]
         return log
 
+    def _earlier_messages(self) -> list[Message]:
+        """Conversation that the run was called with."""
+        reader, values = self._conversation or (_AS_WRITTEN, ())
+        return [message for value in values if (message := reader.message(value)) is not None]
+
     def _find(self, events: Sequence[Event]) -> FoundContext:
         question, answer = self.question.text, self.answer.text
-        earlier: Sequence[Turn] = ()
-        if self._conversation is not None:
-            reader, values = self._conversation
-            read = [message for value in values if (message := reader.message(value)) is not None]
-            earlier = turns_of_messages(messages_before(read, question, files=self.question.files))
-        earlier = earlier or self.remembered
+        before = messages_before(self._earlier_messages(), question, files=self.question.files)
+        earlier = turns_of_messages(before) or self.remembered
         passed = [event for event in events if isinstance(event, TextPassed)]
         seen = context_in_prompts(
             _calls(events, self.parents, normalize(answer)),
