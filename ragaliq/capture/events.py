@@ -103,12 +103,6 @@ class Provided(NamedTuple):
     passages: Passages
 
 
-class Failed(NamedTuple):
-    """A step failed."""
-
-    step: Step
-
-
 class CitedSources(NamedTuple):
     """The run's output names these as its sources."""
 
@@ -127,7 +121,6 @@ Event: TypeAlias = (
     | TextPassed
     | Answering
     | Provided
-    | Failed
     | CitedSources
 )
 

@@ -26,47 +26,6 @@ class _UnreadableError(TypeError):
     """The application provided a value of the wrong type; the message holds none of its texts."""
 
 
-def require_function(extract: Extract | None) -> None:
-    """Refuse anything but a plain function.
-
-    Raises:
-        ConfigurationError: It is not a plain function.
-    """
-    if extract is not None and (not callable(extract) or inspect.iscoroutinefunction(extract)):
-        raise ConfigurationError(
-            "extract must be a plain function of a run's inputs and outputs, "
-            f"got {type(extract).__name__}"
-        )
-
-
-def extract_parts(
-    extract: Extract,
-    inputs: Any,
-    outputs: Any,
-    *,
-    log: RunLog,
-    reader: Reader,
-    log_once: LogOnce,
-) -> bool:
-    """Call the application's function and record the parts; False, with a warning, if it failed."""
-    try:
-        parts = extract(inputs, outputs)
-        if parts is not None and not isinstance(parts, Mapping):
-            kind = type(parts).__name__
-            raise _UnreadableError(f"it must return a mapping, not {kind}")  # noqa: TRY301 - as what it names
-        for what, value in (parts or {}).items():
-            if what == "contexts" and value is not None:
-                log.passages, log.replaces = None, True
-            name_part(log, what, value, reader=reader)
-    except _UnreadableError as error:
-        log_once.message("extract", f"extract failed: {error}; further ones are counted")
-        return False
-    except Exception as error:  # noqa: BLE001 - the application's own code may do anything
-        log_once.failure("extract failed", error, in_application=True)
-        return False
-    return True
-
-
 def name_part(log: RunLog, what: str, value: Any, *, reader: Reader) -> None:
     """Record a part that the application provides; contexts provided one by one are added up.
 
@@ -120,7 +79,11 @@ class Overrides:
         answer_key: Keys | None = None,
         context_key: Keys | None = None,
     ) -> None:
-        require_function(extract)
+        if extract is not None and (not callable(extract) or inspect.iscoroutinefunction(extract)):
+            raise ConfigurationError(
+                "extract must be a plain function of a run's inputs and outputs, "
+                f"got {type(extract).__name__}"
+            )
         given = {"question": question_key, "answer": answer_key, "context": context_key}
         self._paths = {name: _paths(name, keys) for name, keys in given.items()}
         self.extract = extract
@@ -152,9 +115,13 @@ class Overrides:
         Its function takes precedence over its events, and those over its keys. The answer is looked
         up in `fresh`, the outputs without answers of earlier turns.
         """
-        if self.extract is not None and not extract_parts(
-            self.extract, inputs, outputs, log=log, reader=self._reader, log_once=self._log_once
-        ):
+        try:
+            self._name_extracted(log, inputs, outputs)
+        except _UnreadableError as error:
+            self._log_once.message("extract", f"extract failed: {error}; further ones are counted")
+            return False
+        except Exception as error:  # noqa: BLE001 - the application's own code may do anything
+            self._log_once.failure("extract failed", error, in_application=True)
             return False
         if not log.answer.text:
             held = dict(self._at("answer", fresh))
@@ -163,6 +130,16 @@ class Overrides:
         if log.passages is None:
             log.passages = self.passages(outputs)
         return True
+
+    def _name_extracted(self, log: RunLog, inputs: Any, outputs: Any) -> None:
+        """Record the parts that the application's function extracts."""
+        parts = self.extract(inputs, outputs) if self.extract is not None else None
+        if parts is not None and not isinstance(parts, Mapping):
+            raise _UnreadableError(f"it must return a mapping, not {type(parts).__name__}")
+        for what, value in (parts or {}).items():
+            if what == "contexts" and value is not None:
+                log.passages, log.replaces = None, True
+            name_part(log, what, value, reader=self._reader)
 
     def _at(self, name: str, value: Any) -> list[tuple[str, Any]]:
         """Values under the paths of a part, each with its path."""

@@ -22,7 +22,6 @@ from ragaliq.capture.events import (
     ByKey,
     CitedSources,
     Event,
-    Failed,
     ModelCalled,
     Passages,
     Provided,
@@ -188,10 +187,6 @@ class RunLog:
         if passages:
             self._events.append(ToolReturned(step, passages))
 
-    def failed(self, step: Step) -> None:
-        """A step failed: a retry or a fallback answers without what was fetched inside it."""
-        self._events.append(Failed(step))
-
     def answering(self, step: Step, passages: Passages) -> None:
         """A step began whose work it is to answer from exactly these passages."""
         self._events.append(Answering(step, passages))
@@ -316,7 +311,7 @@ class RunLog:
                         weighed[id(text)] = len(text)
             elif isinstance(event, TextPassed | Replied):
                 weighed[id(event.text)] = len(event.text)
-            elif not isinstance(event, Failed | Searched):
+            elif not isinstance(event, Searched):
                 for passages in _lists_in(event):
                     if id(passages) in weighed:
                         continue  # what a retriever returned and the next step was given

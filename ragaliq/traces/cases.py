@@ -769,8 +769,8 @@ def _ended(log: RunLog, step: Step, no_evidence: Collection[str], answered: Sequ
     key: Hashable = step.index
     outputs = step.outputs
     if step.span.is_error:
-        log.failed(key)
-    elif step.kind is Kind.RETRIEVER:
+        return
+    if step.kind is Kind.RETRIEVER:
         # What a span does not show, a tool around it may.
         if step.passages is not None:
             # LlamaIndex makes nodes of what engines had answered.
@@ -794,9 +794,7 @@ def _ended(log: RunLog, step: Step, no_evidence: Collection[str], answered: Sequ
         log.provided(key, step.provided)
     elif step.kind is Kind.TOOL:
         message = READER.message(outputs)
-        if message is not None and message.role == "system":
-            log.failed(key)
-        else:
+        if message is None or message.role != "system":
             log.tool_returned(
                 key, [p for p in READER.tool_result(outputs) if p.text not in no_evidence]
             )

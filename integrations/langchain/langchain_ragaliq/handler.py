@@ -98,7 +98,7 @@ def _current_runs() -> list[tuple[RunLog, Reader]]:
     manager = config.get("callbacks") if config else None
     step = getattr(getattr(manager, "parent_run_id", None), "int", None)
     roots = [
-        handler._evaluated_root(step)
+        handler._evaluated(step)
         for handler in getattr(manager, "handlers", ())
         if isinstance(handler, RagaliqCallbackHandler)
     ]
@@ -305,11 +305,8 @@ class RagaliqCallbackHandler(FramingHandler, BaseCallbackHandler):
                 type(error).__name__,
             )
 
-    def _evaluated(self, run_id: UUID) -> LangChainRun | None:
-        """Root run of a run, if it will be evaluated."""
-        return self._evaluated_root(run_id.int)
-
-    def _evaluated_root(self, step: int | None) -> LangChainRun | None:
+    def _evaluated(self, step: int | None) -> LangChainRun | None:
+        """Root run of a step, if it will be evaluated."""
         registry: RunRegistry[LangChainRun] | None = vars(self).get("_registry")
         root = None if registry is None else registry.runs.get(step)
         return root if root is not None and root.handle is not None else None
@@ -489,7 +486,7 @@ class RagaliqCallbackHandler(FramingHandler, BaseCallbackHandler):
     @_contained
     def scored_by_guard(self, run_id: UUID, answer: str) -> None:
         """Mark `answer` as checked by a guard inside this run, so that it is not scored again."""
-        root = self._evaluated(run_id)
+        root = self._evaluated(run_id.int)
         if root is not None:
             root.guarded = (root.guarded or set()) | {answer.strip()}
 
@@ -544,6 +541,7 @@ class RagaliqCallbackHandler(FramingHandler, BaseCallbackHandler):
         except Exception as error:  # noqa: BLE001 - as above
             self._log_failure(error)
 
+    @_contained
     def on_chat_model_start(
         self,
         serialized: dict[str, Any],
@@ -554,15 +552,7 @@ class RagaliqCallbackHandler(FramingHandler, BaseCallbackHandler):
         **kwargs: Any,
     ) -> None:
         """Handle a call of a chat model."""
-        try:
-            root = self._part_started(run_id, parent_run_id)
-            if root is not None and root.handle is not None:
-                root.open_models.add(run_id.int)
-                root.log.model_called(run_id.int, _read(messages, kwargs))
-            elif root is None and self._is_lone(run_id, parent_run_id, kwargs):
-                self._lone_call_started(run_id, _read(messages, kwargs))
-        except Exception as error:  # noqa: BLE001 - as above
-            self._log_failure(error)
+        self._model_called(run_id, parent_run_id, kwargs, lambda _: _read(messages, kwargs))
 
     @_contained
     def on_llm_start(
@@ -575,24 +565,42 @@ class RagaliqCallbackHandler(FramingHandler, BaseCallbackHandler):
         **kwargs: Any,
     ) -> None:
         """Handle a call of a completion model."""
-        root = self._part_started(run_id, parent_run_id)
+        self._model_called(
+            run_id,
+            parent_run_id,
+            kwargs,
+            lambda root: (
+                [Message("user", tuple(prompts[:1]))]
+                if root is None
+                else root.messages_of(prompts[:1])
+            ),
+        )
+
+    def _model_called(
+        self,
+        run_id: UUID,
+        parent_id: UUID | None,
+        described: dict[str, Any],
+        read: Callable[[LangChainRun | None], list[Message]],
+    ) -> None:
+        """Handle a call of a model; its prompt is read only if it counts."""
+        root = self._part_started(run_id, parent_id)
         if root is not None and root.handle is not None:
             root.open_models.add(run_id.int)
-            root.log.model_called(run_id.int, root.messages_of(prompts[:1]))
-        elif root is None and self._is_lone(run_id, parent_run_id, kwargs):
-            self._lone_call_started(run_id, [Message("user", tuple(prompts[:1]))])
+            root.log.model_called(run_id.int, read(root))
+        elif root is None and self._is_lone(run_id, parent_id, described):
+            self._lone_call_started(run_id, read(None))
 
+    @_contained
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
         """Handle a model's reply."""
-        try:
-            root = self._registry.runs.get(run_id.int)
-            if root is not None and root.handle is not None:
-                root.replied(run_id.int, response)
-                if root.key == run_id.int:
-                    self._root_ended(root, root.message or root.reply, None, is_stream=False)
-        except Exception as error:  # noqa: BLE001 - as above
-            self._log_failure(error)
+        root = self._evaluated(run_id.int)
+        if root is not None:
+            root.replied(run_id.int, response)
+            if root.key == run_id.int:
+                self._root_ended(root, root.message or root.reply, None, is_stream=False)
 
+    @_contained
     def on_retriever_start(
         self,
         serialized: dict[str, Any],
@@ -603,33 +611,28 @@ class RagaliqCallbackHandler(FramingHandler, BaseCallbackHandler):
         **kwargs: Any,
     ) -> None:
         """Handle a retriever's query."""
-        try:
-            root = self._part_started(run_id, parent_run_id)
-            if root is None:
-                # A chain inside it writes queries, not answers.
-                self._registry.ignore(run_id.int)
-                if self._is_lone(run_id, parent_run_id, kwargs) and not is_suppressed():
-                    unused = functools.partial(self._lone_call, run_id)
-                    self._searches.open(search := Search(query, run_id.int, unused))
-                    note_search(search)
-            elif root.handle is not None:
-                root.retrievers.add(run_id.int)  # models below it write queries, not answers
-                root.log.searched(run_id.int, query)
-        except Exception as error:  # noqa: BLE001 - as above
-            self._log_failure(error)
+        root = self._part_started(run_id, parent_run_id)
+        if root is None:
+            # A chain inside it writes queries, not answers.
+            self._registry.ignore(run_id.int)
+            if self._is_lone(run_id, parent_run_id, kwargs) and not is_suppressed():
+                unused = functools.partial(self._lone_call, run_id)
+                self._searches.open(search := Search(query, run_id.int, unused))
+                note_search(search)
+        elif root.handle is not None:
+            root.retrievers.add(run_id.int)  # models below it write queries, not answers
+            root.log.searched(run_id.int, query)
 
+    @_contained
     def on_retriever_end(
         self, documents: Sequence[Document], *, run_id: UUID, **kwargs: Any
     ) -> None:
         """Handle a retriever's documents."""
-        try:
-            root = self._registry.runs.get(run_id.int)
-            if root is not None and root.handle is not None:
-                root.retrieved(run_id.int, documents)
-            elif root is None and (search := self._searches.runs.get(run_id.int)) is not None:
-                search.passages = READER.document_list(documents) or ()
-        except Exception as error:  # noqa: BLE001 - as above
-            self._log_failure(error)
+        root = self._evaluated(run_id.int)
+        if root is not None:
+            root.retrieved(run_id.int, documents)
+        elif (search := self._searches.runs.get(run_id.int)) is not None:
+            search.passages = READER.document_list(documents) or ()
 
     @_contained
     def on_tool_start(
@@ -647,7 +650,7 @@ class RagaliqCallbackHandler(FramingHandler, BaseCallbackHandler):
     @_contained
     def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """Handle a tool's result."""
-        root = self._evaluated(run_id)
+        root = self._evaluated(run_id.int)
         if root is not None:
             root.tool_ended(run_id.int, output)
 
@@ -670,7 +673,7 @@ class RagaliqCallbackHandler(FramingHandler, BaseCallbackHandler):
         Likewise `ragaliq.question` and `ragaliq.answer`.
         """
         what = _NAMING_EVENTS.get(name)
-        root = self._evaluated(run_id) if what is not None else None
+        root = self._evaluated(run_id.int) if what is not None else None
         if root is not None and what is not None:
             named = data.get(what) if isinstance(data, Mapping) else data
             name_part(root.log, what, named, reader=READER)

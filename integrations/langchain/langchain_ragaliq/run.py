@@ -72,40 +72,6 @@ class LangChainRun:
     several times faster than a `UUID`.
     """
 
-    __slots__ = (
-        "_ambient",
-        "_span",
-        "answer_keys",
-        "closed",
-        "fetched",
-        "guarded",
-        "handle",
-        "has_answered",
-        "has_child",
-        "input_items",
-        "inputs",
-        "is_interrupted",
-        "kept",
-        "key",
-        "keyed_passages",
-        "log",
-        "message",
-        "open_models",
-        "open_steps",
-        "overrides",
-        "prompt",
-        "prompt_question",
-        "question",
-        "reply",
-        "retrievers",
-        "run_id",
-        "session_id",
-        "started",
-        "state",
-        "steps",
-        "submitted",
-    )
-
     def __init__(
         self,
         run_id: UUID,
@@ -334,7 +300,6 @@ class LangChainRun:
         if getattr(output, "status", None) == "error":
             # The model gets the error, not what was fetched before.
             self.log.had_errors = True
-            self.log.failed(run)
         else:
             self.log.tool_returned(run, READER.tool_result(output))
 
@@ -343,7 +308,6 @@ class LangChainRun:
         self.open_steps.discard(run)
         self.open_models.discard(run)
         self.has_answered = True  # as a graph does that passes control to its parent
-        self.log.failed(run)
         self.is_interrupted = self.is_interrupted or is_interrupt(error)
         # What LangGraph raises to get out of a node: interrupts, and commands to the graph around.
         is_control_flow = any(cls.__name__ == "GraphBubbleUp" for cls in type(error).__mro__)

@@ -965,7 +965,6 @@ class RagaliqSpanHandler(FramingHandler, BaseSpanHandler[BaseSpan], BaseEventHan
         if run is None:
             self._ignored.pop(span_id, None)
         elif span_id != run.key:
-            run.log.failed(span_id)
             run.log.had_errors = run.log.had_errors or is_failure(error)
         else:
             run.is_open = False
