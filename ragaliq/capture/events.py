@@ -179,7 +179,7 @@ def read_passages(written: Sequence[Sequence[Any]]) -> list[Passage]:
 _KINDS: dict[str, Any] = {kind.__name__: kind for kind in get_args(Event)}
 _TEXT: tuple[Callable[[Any], Any], Callable[[Any], Any]] = str, str
 _PASSAGES = write_passages, read_passages
-# How the fields that are no texts are written and read.
+# How fields other than texts are written and read.
 _FORMS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "messages": (write_messages, read_messages),
     "passages": _PASSAGES,
