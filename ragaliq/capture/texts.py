@@ -108,6 +108,7 @@ _LEAST_OF_FIELD = 4  # spaces of a field that is a sentence
 _MOST_TEXTS_IN = 32  # of a list, or of a record
 _DEPTH = 5
 _MOST_VALUES = 100
+_MOST_DOCUMENTS = 10_000  # of a list: a lazy one may have no end
 # Lists and dictionaries as `str()` writes them; Python parses this much in milliseconds.
 _WRITTEN = re.compile(r"""(?:[\[{]['"{(]|\[Document\()(?:[^\\]++|\\[\\'"nrtxuU])*+""")
 _MOST_WRITTEN = 64 * 1024  # characters
@@ -719,7 +720,7 @@ class Reader:
             return [] if passage is None else [passage]
         inner: Iterable[Any]
         if isinstance(value, list | tuple | set | frozenset):
-            inner = value
+            inner = islice(value, _MOST_DOCUMENTS)
             if self.messages(value):
                 inner = [message.artifact for message in self.this_turn(value)]
         elif (message := self.message(value)) is not None:
@@ -738,7 +739,7 @@ class Reader:
         if not isinstance(value, _LISTS):
             return None
         passages: list[Passage] = []
-        for item in value:
+        for item in islice(value, _MOST_DOCUMENTS):
             # The shorter way for most: it is gone for each document of each step.
             passage = self._document(item) if isinstance(item, tuple) else self.passage(item)
             if passage is None:
@@ -756,7 +757,8 @@ class Reader:
     def listed(self, value: Any) -> list[Passage] | None:
         """A list of documents, texts or dictionaries with a text; None if it is another."""
         passages: list[Passage] = []
-        for item in value if isinstance(value, list | tuple) else (None,):
+        held: Iterable[Any] = value if isinstance(value, list | tuple) else (None,)
+        for item in islice(held, _MOST_DOCUMENTS):
             passage = Passage(item) if isinstance(item, str) else self._document(item)
             for key in _TEXT_KEYS if passage is None and isinstance(item, Mapping) else ():
                 if passage is None and isinstance(item.get(key), str):

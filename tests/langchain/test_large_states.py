@@ -6,8 +6,10 @@ from typing import Any, TypedDict
 
 import pytest
 from langchain_core.documents import Document
+from langchain_core.runnables import RunnableLambda
 from langgraph.graph import END, START, StateGraph
 
+from langchain_ragaliq import RagaliqCallbackHandler
 from langchain_ragaliq.reading import StateReader, documents_in
 
 
@@ -133,3 +135,21 @@ def test_documents_in_a_few_values_are_found(value):
 )
 def test_other_values_hold_none(value):
     assert documents_in(value) is None
+
+
+class EndlessHits(list):
+    """A list of documents that are found as they are asked for."""
+
+    def __iter__(self):
+        return repeat(Document("Refunds take five days."))
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("key", ["context", "answer"])
+def test_a_list_of_documents_without_an_end_does_not_hold_up_the_request(key):
+    handler = RagaliqCallbackHandler(judge="local")
+    output = {"context": [], "answer": "Refunds take nine days."} | {key: EndlessHits()}
+    config = {"callbacks": [handler]}
+    assert RunnableLambda(lambda _: output).invoke("How long?", config)[key] is output[key]
+    assert handler.monitor.stats().started == 1
+    handler.monitor.close()
