@@ -11,6 +11,7 @@ from ragaliq.core.results import EvaluationResult, JudgeUsage
 from ragaliq.core.spending import RunPermits, spending
 from ragaliq.errors import (
     BudgetExceeded,
+    ConfigurationError,
     JudgeBillingError,
     JudgeInputError,
     JudgeProcessError,
@@ -41,11 +42,22 @@ class Limits:
         budget: Limits on cost in an hour and a day; None for no limit.
         judge_limits: Limits on judge calls in a minute; None for no limit.
         breaker: Circuit breaker for a failing judge; None for none.
+
+    Raises:
+        ConfigurationError: An argument has another type.
     """
 
     budget: Budget | None = None
     judge_limits: RateLimits | None = None
     breaker: CircuitBreaker | None = None
+
+    # Without this a breaker's number would be noticed when the judge first fails.
+    def __post_init__(self) -> None:
+        kinds = {"budget": Budget, "judge_limits": RateLimits, "breaker": CircuitBreaker}
+        for name, kind in kinds.items():
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, kind):
+                raise ConfigurationError(f"{name} must be a {kind.__name__}, got {value!r}")
 
 
 class _CaseOrLog(Protocol):
