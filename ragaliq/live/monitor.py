@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import shlex
 import time
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
@@ -74,6 +75,11 @@ from ragaliq.telemetry.providers import providers_in_use
 logger = logging.getLogger(__name__)
 
 _LOG_ONCE = LogOnce(logger)
+
+# Support of the first claims of each pipeline, of all monitors: one may be made for each request.
+_LEVELS: dict[tuple[str, float], list[float] | None] = {}
+_MOST_LEVELS = 100  # pipelines
+_CLOSE = 0.02  # of support; a threshold as near as this changes hardly a verdict
 
 _DEFAULT_TIMEOUT = 30.0
 _REQUESTED = SamplingResult(reason="requested")
@@ -876,6 +882,8 @@ class Monitor:
         missing = evaluation.case.sources.no_context
         run.counters.evaluated(run, evaluation.results, no_context=missing)
         self._say_why_unanswered(evaluation.results)
+        if self.judge is not None and self.judge.min_support is not None:
+            _note_level(self.judge.min_support, run.pipeline, evaluation.results)
         if missing:
             self._say_if_none_scored(run.counters)
 
@@ -1027,6 +1035,35 @@ def _say_what_it_costs(judge: LLMJudge) -> None:
             name,
             f"every run is judged by {name}, which is paid by the call, and no budget is set: "
             "give sample_rate= or budget=Budget(usd_per_day=...)",
+        )
+
+
+def _note_level(threshold: float, pipeline: str, results: Mapping[str, EvaluationResult]) -> None:
+    """Say once, after the first claims of a pipeline, how far its level is from the threshold."""
+    if (pipeline, threshold) not in _LEVELS and len(_LEVELS) >= _MOST_LEVELS:
+        return
+    supports = _LEVELS.setdefault((pipeline, threshold), [])
+    if supports is None:  # said already
+        return
+    # Loads the embedded judge, which a monitor with its own process does without until now.
+    from ragaliq.judges.calibration import raw_support
+    from ragaliq.judges.local.verdict import LEAST_UNLABELLED, threshold_of
+
+    claims = next((each.claims for each in results.values() if each.claims), ())
+    supports += [raw_support(claim) for claim in claims if claim.verdict]
+    if len(supports) < LEAST_UNLABELLED:
+        return
+    _LEVELS[pipeline, threshold] = None
+    found = threshold_of(supports)
+    if abs(found - threshold) >= _CLOSE:
+        of_it = ["--pipeline", pipeline] if pipeline else []
+        logger.warning(
+            "the claims of pipeline %r call for a threshold of %.2f; in force is %.2f: "
+            "`%s -o level.json`, then calibration='level.json'",
+            pipeline,
+            found,
+            threshold,
+            shlex.join(["ragaliq", "calibrate", "--unlabelled", "STORE", *of_it]),
         )
 
 

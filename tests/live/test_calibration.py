@@ -16,7 +16,7 @@ from ragaliq import (
     TelemetryOptions,
 )
 from ragaliq.judges.calibration import raw_support
-from ragaliq.lab.calibration import fit_calibration
+from ragaliq.lab.calibration import fit_calibration, level_calibration
 from ragaliq.testing import ScriptedJudge
 
 CASE = RAGTestCase(
@@ -72,6 +72,38 @@ def test_a_calibration_that_cannot_be_used_is_refused_when_the_monitor_is_built(
         Monitor(calibration="missing.json")
     with pytest.raises(ConfigurationError, match="is calibrated already"):
         Monitor(judge=CalibratedJudge(LocalJudge(), calibration), calibration=calibration)
+
+
+CLAIMS = ("The shop is open from nine to five.", "It sells maps.", "A map costs 3 euros.")
+VERBATIM = RAGTestCase(query="When?", context=[" ".join(CLAIMS)], response=" ".join(CLAIMS))
+
+
+@pytest.mark.parametrize("executor", ["thread", "process"])
+def test_a_monitor_says_once_for_each_pipeline_how_far_its_level_is(caplog, executor):
+    names = [f"{executor}-{number}" for number in range(3)]
+    with Monitor(executor=executor, max_queue=1000) as monitor:
+        for name, runs in zip(names, (99, 100, 120), strict=True):
+            for _ in range(runs):  # of three claims each
+                monitor.submit(VERBATIM, pipeline=name)
+        assert monitor.flush(60)
+    said = [record.getMessage() for record in caplog.records if "level" in record.getMessage()]
+    assert len(said) == 2
+    for name, message in zip(names[1:], said, strict=True):
+        command = f"`ragaliq calibrate --unlabelled STORE --pipeline {name} -o level.json`"
+        assert command in message
+        assert "in force is 0.50" in message
+        assert "maps" not in message
+
+
+def test_a_monitor_whose_threshold_fits_its_claims_says_nothing(caplog):
+    raw = asyncio.run(LocalJudge().verify_claims(list(CLAIMS), VERBATIM.context_texts))
+    calibration = level_calibration(LocalJudge(), [*map(raw_support, raw.verdicts)] * 100)
+    with Monitor(executor="thread", calibration=calibration) as monitor:
+        for _ in range(100):
+            monitor.submit(VERBATIM, pipeline="fits")
+        assert monitor.flush(60)
+        assert monitor.judge.min_support == calibration.min_support > 0.6
+    assert "level" not in caplog.text
 
 
 UNSURE = CASE.model_copy(update={"response": f"{CASE.response} It sells purple cars."})
