@@ -37,6 +37,8 @@ BACKFILL := .venv-backfill
 # Only for `make test-langgraph-server`: LangGraph's development server, always its newest release.
 LANGGRAPH := .venv-langgraph
 FRAMEWORKS := .venv-frameworks
+# Only for `make test-upstream`: what LangChain's and LangGraph's own tests need.
+UPSTREAM := .venv-upstream
 PROJECTS := . integrations/langchain integrations/llama-index
 
 # Nothing of the caller's environment may replace what is installed in .venv.
@@ -162,6 +164,10 @@ test-frameworks: $(READY) node ## Trace a RAG in each of some 25 frameworks, Nod
 test-langgraph-server: $(LANGGRAPH)/.ready ## Score graphs in LangGraph's development server, which forbids blocking calls (installs it once)
 	@$(LANGGRAPH)/bin/python -m pytest tests/applications/langgraph_server -m langgraph_server \
 		--confcutdir tests/applications/langgraph_server $(ARGS)
+
+.PHONY: test-upstream
+test-upstream: $(UPSTREAM)/.ready ## Run LangChain's and LangGraph's own tests with and without a handler (installs them once; half an hour)
+	@$(UPSTREAM)/bin/python tests/upstream/run.py $(UPSTREAM)/src $(ARGS)
 
 .PHONY: cascade-curves
 cascade-curves: $(READY) ## Print a cascade's accuracy against its cost on labelled claims: make cascade-curves DATA=folder
@@ -337,3 +343,11 @@ $(LANGGRAPH)/.ready: pyproject.toml integrations/langchain/pyproject.toml
 	@$(LANGGRAPH)/bin/python -m pip --disable-pip-version-check --no-input install -qq --upgrade \
 		--group langgraph-server -e . -e integrations/langchain
 	@touch $@
+
+$(UPSTREAM)/.ready: pyproject.toml integrations/langchain/pyproject.toml
+	@echo "Installing into $(UPSTREAM) (once; about two minutes) ..." >&2
+	@test -x $(UPSTREAM)/bin/python || $(PYTHON) -m venv $(UPSTREAM)
+	@$(UPSTREAM)/bin/python -m pip --disable-pip-version-check --no-input install -qq --upgrade pip
+	@$(UPSTREAM)/bin/python -m pip --disable-pip-version-check --no-input install -qq --upgrade \
+		--group upstream -e . -e integrations/langchain
+	@mkdir -p $(UPSTREAM)/src && touch $@
