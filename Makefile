@@ -344,10 +344,10 @@ $(LANGGRAPH)/.ready: pyproject.toml integrations/langchain/pyproject.toml
 		--group langgraph-server -e . -e integrations/langchain
 	@touch $@
 
-$(UPSTREAM)/.ready: pyproject.toml integrations/langchain/pyproject.toml
+$(UPSTREAM)/.ready: tests/upstream/requirements.txt pyproject.toml integrations/langchain/pyproject.toml
 	@echo "Installing into $(UPSTREAM) (once; about two minutes) ..." >&2
 	@test -x $(UPSTREAM)/bin/python || $(PYTHON) -m venv $(UPSTREAM)
 	@$(UPSTREAM)/bin/python -m pip --disable-pip-version-check --no-input install -qq --upgrade pip
 	@$(UPSTREAM)/bin/python -m pip --disable-pip-version-check --no-input install -qq --upgrade \
-		--group upstream -e . -e integrations/langchain
+		-r tests/upstream/requirements.txt -e . -e integrations/langchain
 	@mkdir -p $(UPSTREAM)/src && touch $@
