@@ -185,7 +185,7 @@ def final_reply(calls: Sequence[Call], documents: Collection[str]) -> FinalReply
         if any(message.role == "tool" for message in call.messages)
         or _documents_in(call, documents, replied[max(place - _MOST_BEFORE, 0) : place])
     ]
-    pool = [call for call in shown if _is_sentence(call)] or shown or replied
+    pool = [call for call in shown if not is_grade(call.reply)] or shown or replied
     if not pool:
         return FinalReply(None)
     last = pool[-1]
@@ -194,7 +194,7 @@ def final_reply(calls: Sequence[Call], documents: Collection[str]) -> FinalReply
             last = call
     for draft in reversed(pool[: pool.index(last)] if last in pool else ()):
         held = _documents_in(last, documents)
-        if not _is_sentence(draft) or not _quotes(last, draft) or not held:
+        if is_grade(draft.reply) or not _quotes(last, draft) or not held:
             continue
         if held <= _documents_in(draft, documents):
             texts = " ".join(held)
@@ -217,9 +217,9 @@ def _documents_in(call: Call, documents: Collection[str], before: Sequence[Call]
     return {text for text in documents if text in prompt}
 
 
-def _is_sentence(call: Call) -> bool:
-    """True if a reply is more than a grade."""
-    return len((call.reply or "").split()) >= _VERDICT_WORDS
+def is_grade(reply: str | None) -> bool:
+    """True if a reply is too short to be an answer made from documents."""
+    return len((reply or "").split()) < _VERDICT_WORDS
 
 
 def _quotes(call: Call, earlier: Call) -> bool:

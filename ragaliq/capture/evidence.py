@@ -42,8 +42,8 @@ from ragaliq.core.test_case import Turn
 _LEAST_MATERIAL = 5
 # Words of the beginning, or of a sentence, of a passage that was cut.
 _LEAST_PART = 4
-# Documents that are looked for sentence by sentence; with more it takes long.
-_MOST_CUT = 200
+# Truncated documents that are looked for sentence by sentence; with more it takes long.
+_MOST_TRUNCATED = 200
 # Least share of a document's words in a prompt that states it in another form.
 _REWRITTEN = 0.6
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|\n+|(?<=[。！？])")
@@ -225,7 +225,7 @@ class _PromptSearch:
         # A catalogue of questions may hold the user's own, with its answer.
         self._asks_itself = False
         self._cut: dict[str, None] = {}
-        self._take(candidates)
+        self._keep(candidates)
         self._known = PhraseIndex([*self._documents, self._question])
         for words, document in list(self._documents.items()):
             if document.candidate.is_all and any(
@@ -235,7 +235,7 @@ class _PromptSearch:
         self._texts: list[_PromptText] = []
         self._found: dict[str, tuple[_Place, Passage]] = {}
 
-    def _take(self, candidates: Sequence[Candidate]) -> None:
+    def _keep(self, candidates: Sequence[Candidate]) -> None:
         """Keep each candidate that may be evidence, once, in its fullest form."""
         rank: dict[str, tuple[bool, ...]] = {}
         for candidate in candidates:
@@ -308,7 +308,7 @@ class _PromptSearch:
                     if shown.text.words:
                         self._mark(shown, self._first_shown[text])
                         self._texts.append(shown)
-        self._take_cut()
+        self._find_truncated()
 
     def _mark(self, shown: _PromptText, at: int) -> None:
         """Assign owners to the words of a prompt's text."""
@@ -344,10 +344,10 @@ class _PromptSearch:
             self._saw_reply = True
         self._found.setdefault(words, (shown.place._replace(word=place.start), passage))
 
-    def _take_cut(self) -> None:
+    def _find_truncated(self) -> None:
         """Find the sentences, or the beginning, of documents that are only partly in a prompt."""
         missing = [words for words in self._documents if words not in self._found]
-        for words in missing[:_MOST_CUT]:
+        for words in missing[:_MOST_TRUNCATED]:
             candidate, marked = self._documents[words]
             if marked is not None:
                 continue

@@ -68,7 +68,7 @@ class Explanations:
         found = self._latest.get(run_id)
         if found is None or isinstance(found, str):
             return None if found is None else Explanation(run_id, found)
-        context = found.found
+        context = found.found_context
         return Explanation(
             run_id,
             "submitted",

@@ -75,10 +75,11 @@ class FramingHandler(ABC):
             raise ConfigurationError(f"trace: {name} has no parameter {question!r}")
 
         def begun(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> FramedRun:
+            given: dict[Any, Any]
             try:
                 given = signature.bind(*arguments, **keywords).arguments
-            except TypeError:  # the call itself will say so
-                given = keywords
+            except TypeError:  # an inner decorator changed the parameters but not the signature
+                given = dict(enumerate(arguments)) | keywords
             asked = next((value for value in given.values() if isinstance(value, str)), None)
             asked = asked if question is None else given.get(question)
             return FramedRun(self, asked, pipeline or name)

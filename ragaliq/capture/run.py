@@ -50,6 +50,7 @@ from ragaliq.capture.texts import (
     Found,
     Message,
     Reader,
+    models_words,
 )
 from ragaliq.core.citations import Citation, citations_in
 from ragaliq.core.passages import Passage, context_chunks, json_safe
@@ -101,7 +102,7 @@ class RunLog:
         blocks: The content blocks of the message that is the answer, for the citations in them.
         tags: Free labels of the run.
         metadata: What the application says about the run: tenant, user, ...
-        conversation: Key of its conversation, if the application gives it no name.
+        conversation_key: Key of its conversation, if the application gives it no name.
         remembered: Earlier turns of the conversation; only those that a model was shown count.
         said_before: Replies of models in earlier runs of the conversation, besides answers.
         had_errors: Whether something failed, and a retry, a fallback or a model recovered.
@@ -120,7 +121,7 @@ class RunLog:
     blocks: object = None
     tags: Sequence[str] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    conversation: str = ""
+    conversation_key: str = ""
     remembered: Sequence[Turn] = ()
     said_before: Sequence[str] = ()
     had_errors: bool = False
@@ -195,12 +196,12 @@ class RunLog:
         """A model was called with these messages; a completion's prompt is one of the user's."""
         self._events.append(ModelCalled(step, messages))
 
-    def replied(self, step: Step, text: str, also: Sequence[str] = ()) -> None:
+    def replied(self, step: Step, text: str, tool_arguments: Sequence[str] = ()) -> None:
         """A model replied: its text, maybe empty, and the texts in the arguments of its tool calls.
 
         Of a structured answer, the text is often empty, and an argument is the answer.
         """
-        self._events.append(Replied(step, text, also))
+        self._events.append(Replied(step, text, tool_arguments))
 
     def provided(self, step: Step, passages: Passages) -> None:
         """A model's provider found these passages for its reply."""
@@ -374,7 +375,14 @@ class RunLog:
         return self.answer.text
 
     @property
-    def found(self) -> FoundContext:
+    def lacks(self) -> str:
+        """Reason why there is no case, `no_question` or `no_answer`; empty if there is one."""
+        if not self.question.text.strip():
+            return "no_question"
+        return "" if models_words(self.answer.text).strip() else "no_answer"
+
+    @property
+    def found_context(self) -> FoundContext:
         """Context of the answer, each text once, in rank order, and the earlier conversation.
 
         It is searched on first use, which takes time.
@@ -389,7 +397,7 @@ class RunLog:
         return self._found
 
     @property
-    def is_found(self) -> bool:
+    def is_context_found(self) -> bool:
         """True if the context has been found already."""
         return self._found is not None
 
@@ -398,9 +406,9 @@ class RunLog:
         """Sources of question, context and answer."""
         return _sources(
             question=self.question.where,
-            context=self.found.source,
+            context=self.found_context.source,
             answer=self.answer.where,
-            no_context=self.found.missing,
+            no_context=self.found_context.missing,
             has_fetched_texts=self.has_fetched_texts,
             rules=tuple(self.rules),
         )
@@ -411,7 +419,7 @@ class RunLog:
         Raises:
             pydantic.ValidationError: A field is of the wrong type; nothing is quoted.
         """
-        found = self.found
+        found = self.found_context
         return RAGTestCase(
             id=self.id,
             query=self.question.text,
@@ -524,10 +532,10 @@ class RunLog:
         """Context by the run's steps, with its source: if no prompt is known."""
         given: dict[Step, Passages] = {}
         answering: Step | None = None
-        fetched = _fetched(events, self.parents, answer)
+        source, fetched = _fetched(events, self.parents, answer)
         for event in events:
             # The state of a conversation also holds the documents of earlier turns.
-            if isinstance(event, CitedSources) and (fetched[1] or not self.keeps_turns):
+            if isinstance(event, CitedSources) and (fetched or not self.keeps_turns):
                 return "output", event.passages
             if isinstance(event, StepGiven):
                 given[event.step] = [each for held in event.by_key.values() for each in held]
@@ -536,7 +544,7 @@ class RunLog:
         # The documents among the inputs of the step that gave the answer, or of one around it.
         around = _around(answering, self.parents)
         handed = next((given[step] for step in around if given.get(step)), ())
-        return ("given", handed) if handed else fetched
+        return ("given", handed) if handed else (source, fetched)
 
 
 def to_case(case: RAGTestCase | RunLog) -> RAGTestCase:

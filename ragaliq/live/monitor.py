@@ -20,6 +20,7 @@ from typing import (
     Protocol,
     Self,
     TypedDict,
+    TypeVar,
     Unpack,
     overload,
     runtime_checkable,
@@ -51,14 +52,14 @@ from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.resolve import CalibrationSpec, JudgeSpec
 from ragaliq.live.judge_calls import JUDGE_CALLS
 from ragaliq.live.lifespan import Capture
-from ragaliq.live.queue import JudgeQueue, closed
+from ragaliq.live.queue import JudgeQueue
 from ragaliq.live.reporting import Reporter, ResultCallback, is_reporting
 from ragaliq.live.run import Answered, Framework, InlineMode, PendingResult, RunHandle
 from ragaliq.live.runtime import LINGER, RUNTIME, Part, Sweepable, described_as
 from ragaliq.live.sampler import Sampler, SamplingDraw
 from ragaliq.live.sampling import Sampling, SamplingResult
 from ragaliq.live.stats import MonitorStats, RunCounters
-from ragaliq.live.tracing import F, traced
+from ragaliq.live.tracing import CallTracer
 from ragaliq.records.sinks import SinkSet, SinkSpec, SinkWorker, resolve_sink
 from ragaliq.scoring.execution import Executor, ProcessExecutor, takes_process
 from ragaliq.scoring.limits.breaker import Circuit, CircuitBreaker
@@ -73,6 +74,8 @@ from ragaliq.telemetry.emit import Emitter, TelemetryOptions, current_span_targe
 from ragaliq.telemetry.providers import providers_in_use
 
 logger = logging.getLogger(__name__)
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 _LOG_ONCE = LogOnce(logger)
 
@@ -225,7 +228,7 @@ class Monitor:
     inline: InlineMode | None
     queue: JudgeQueue
     _scorer: Scorer | None = None
-    _elsewhere: Publisher | None = None
+    _publisher: Publisher | None = None
     _process: ProcessExecutor | None = None
     _reporter: Reporter | None = None
     _keeps_turns: bool
@@ -294,8 +297,8 @@ class Monitor:
             import_module(_WORKERS).leave_to_workers(given, Monitor)
         self.concurrency = 1 if is_elsewhere else concurrency
         # Called again in a forked child, which shares nothing with its parent.
-        self._attach = partial(
-            self._attached_elsewhere if is_elsewhere else self._attached,
+        self._acquire = partial(
+            self._acquire_publisher if is_elsewhere else self._acquire_scorer,
             executor=executor,
             judge=judge,
             calibration=calibration,
@@ -321,7 +324,7 @@ class Monitor:
 
     # --- what it shares with other monitors -----------------------------------------------------
 
-    def _attached(
+    def _acquire_scorer(
         self,
         *,
         executor: Any,
@@ -349,7 +352,7 @@ class Monitor:
         decider = share(
             ("judge", described),
             lambda: chosen_judge(settings, judge, calibration),
-            close=lambda value, timeout: RUNTIME.run(lambda: closed(value), timeout),
+            close=lambda value, timeout: RUNTIME.run(value.aclose, timeout),
             linger=LINGER,
         )
         self.queue = share(("queue", described), JudgeQueue, linger=LINGER)
@@ -412,9 +415,9 @@ class Monitor:
             lambda: Reporter(on_result, on_result_timeout, self._log_once),
             close=lambda value, _: value.stop(),
         )
-        self._sample(sampling, sample_rate, settings)
+        self._acquire_sampler(sampling, sample_rate, settings)
 
-    def _attached_elsewhere(
+    def _acquire_publisher(
         self,
         *,
         executor: Any,
@@ -428,7 +431,7 @@ class Monitor:
         """Acquire the parts for enqueueing runs to workers."""
         share = partial(RUNTIME.share, self._uses)
         described = described_as(executor)
-        self._elsewhere = share(
+        self._publisher = share(
             ("elsewhere", described),
             lambda: import_module(_WORKERS).Enqueueing(executor),
             close=lambda value, timeout: RUNTIME.run(value.aclose, timeout),
@@ -440,9 +443,9 @@ class Monitor:
         self.metrics = () if metrics is None else resolve_evaluators(metrics, policy=policy)
         self._keeps_turns = True  # the workers may look at them
         self.sinks = SinkSet(())
-        self._sample(sampling, sample_rate, settings)
+        self._acquire_sampler(sampling, sample_rate, settings)
 
-    def _sample(
+    def _acquire_sampler(
         self, sampling: Sampling | None, rate: float | None, settings: LiveSettings
     ) -> None:
         measured = tuple(evaluator.name for evaluator in self.metrics)
@@ -461,6 +464,10 @@ class Monitor:
                 close=lambda value, _: value.close(),
                 linger=math.inf,
             )
+
+    def _attach(self) -> None:
+        """Acquire the parts, and begin what belongs to this process alone."""
+        self._acquire()
         self.inline = None if self._inline_timeout is None else InlineMode(self._inline_timeout)
         self.emitter.watch(self.queue, self.counters, owner=self)
 
@@ -501,7 +508,7 @@ class Monitor:
         try:
             draw = self.sampler.begin(run_id, pipeline)
             # For most runs this draw is all that happens.
-            name = "" if draw is None and self.inline is None else str(run_id)
+            text_id = "" if draw is None and self.inline is None else str(run_id)
         except Exception as error:
             logger.debug("a run could not be begun: %s", type(error).__name__)
             RunHandle(self, "", _UNDECIDED).discard("internal_error")
@@ -509,11 +516,11 @@ class Monitor:
                 raise
             return None
         if self.inline is not None:
-            self.inline.began(name)
+            self.inline.began(text_id)
         if draw is None:
             self.counters.sampled_out()
             return None
-        return RunHandle(self, name, draw, pipeline=pipeline, framework=framework)
+        return RunHandle(self, text_id, draw, pipeline=pipeline, framework=framework)
 
     def can_sample(self, trace_id: str) -> bool:
         """Check whether a run in this trace may be evaluated; a collector can drop the others.
@@ -543,12 +550,12 @@ class Monitor:
             Whether the run will be evaluated. If not, the reason is counted in `stats()`.
         """
         try:
-            name = run_id or str(getattr(case, "id", ""))
+            run_id = run_id or str(getattr(case, "id", ""))
         except Exception as error:
             if is_from_signal(error):
                 raise
-            name = ""  # something else than a case: counted below
-        run = self.begin(name, pipeline=pipeline)
+            run_id = ""  # something else than a case: counted below
+        run = self.begin(run_id, pipeline=pipeline)
         if run is None:
             return False
         return run.submit(case, target=current_span_target() if target is None else target)
@@ -576,10 +583,11 @@ class Monitor:
         """Capture each call of a function that answers, for applications without a framework.
 
         The chunks passed to `add_context` inside the call are the answer's context. Errors of the
-        function reach the application, and are counted `errored`.
+        function reach the application, and are counted `errored`. The answer of a generator is the
+        texts it yields. A traced function inside another one is a part of its run.
 
         Args:
-            function: A function or coroutine function; `@monitor.trace` and
+            function: Any function, a coroutine's or a generator's too; `@monitor.trace` and
                 `@monitor.trace(pipeline=...)` both work.
             pipeline: The application's name for it; by default the function's.
             question: The parameter that holds the question; by default the first text given.
@@ -587,13 +595,11 @@ class Monitor:
                 text.
 
         Raises:
-            ConfigurationError: The function yields its answer in parts, or has no such parameter.
+            ConfigurationError: The function has no such parameter.
         """
-        if function is None:
-            return lambda given: traced(
-                self, given, pipeline=pipeline, question=question, answer=answer
-            )
-        return traced(self, function, pipeline=pipeline, question=question, answer=answer)
+        traced: F | Callable[[F], F]
+        traced = CallTracer(self, answer).trace(function, pipeline=pipeline, question=question)
+        return traced
 
     @staticmethod
     def add_context(*documents: Any, replace: bool = False) -> None:
@@ -826,16 +832,16 @@ class Monitor:
                 return
             info, lag = run.info(), max(0.0, time.time() - run.ended_at)
             case = await self._case_of(run, info)
-            if self._elsewhere is not None:
-                await self._publish(self._elsewhere, run, case, info)
+            if self._publisher is not None:
+                await self._publish(self._publisher, run, case, info)
             elif self._scorer is not None:
                 try:
                     with nullcontext() if self._process else JUDGE_CALLS.asking(case):
                         evaluation = await self._scorer.score(case, info, lag=lag)
                 except CircuitOpenError:
-                    evaluation = self._unjudged(self._scorer, run, case, info)
+                    evaluation = self._count_unjudged(self._scorer, run, case, info)
                 else:
-                    self._judged(run, evaluation)
+                    self._count_evaluated(run, evaluation)
         except BudgetExceeded:
             run.end("over_budget")
         except BaseException as error:
@@ -854,30 +860,30 @@ class Monitor:
 
     async def _case_of(self, run: RunHandle, info: RunInfo) -> RAGTestCase:
         """Case of the run, with the earlier turns of its conversation."""
-        case, name = run.case, run.session_id
+        case, conversation = run.case, run.session_id
         conversations = self.queue.conversations if self._keeps_turns else None
         is_given = not isinstance(case, RunLog)
         if isinstance(case, RunLog):
-            name = name or case.conversation
-            if name and conversations is not None:
-                key = f"{run.pipeline}\n{name}"
+            conversation = conversation or case.conversation_key
+            if conversation and conversations is not None:
+                key = f"{run.pipeline}\n{conversation}"
                 case.said_before = conversations.replies(key, case.replies())
                 case.remembered = conversations.turns(key) if run.session_id is not None else ()
             built = None
-            if self._process is not None and self._scorer is not None and not case.is_found:
+            if self._process is not None and self._scorer is not None and not case.is_context_found:
                 # Earlier turns are added to the case before it is evaluated.
-                changes = bool(name) and conversations is not None
+                changes = bool(conversation) and conversations is not None
                 evaluators = () if changes else self._scorer.measured_at_once(info)
                 built = await self._process.build(
                     case.to_plain(), evaluators, deadline=self._scorer.deadline
                 )
             case = case.to_case() if built is None else built
-        if not name or conversations is None:
+        if not conversation or conversations is None:
             return case
         # Before the limits: a run that is not evaluated is still a turn of the conversation.
-        return conversations.joined(case, f"{run.pipeline}\n{name}", fills=is_given)
+        return conversations.joined(case, f"{run.pipeline}\n{conversation}", fills=is_given)
 
-    def _judged(self, run: RunHandle, evaluation: Evaluation) -> None:
+    def _count_evaluated(self, run: RunHandle, evaluation: Evaluation) -> None:
         """Count an evaluated run, and log once what keeps runs from being scored."""
         missing = evaluation.case.sources.no_context
         run.counters.evaluated(run, evaluation.results, no_context=missing)
@@ -887,7 +893,7 @@ class Monitor:
         if missing:
             self._say_if_none_scored(run.counters)
 
-    def _unjudged(
+    def _count_unjudged(
         self, scorer: Scorer, run: RunHandle, case: RAGTestCase, info: RunInfo
     ) -> Evaluation | None:
         """Count a run that the breaker kept from the judge; return the evaluation if awaited."""
@@ -995,8 +1001,8 @@ class Monitor:
             sampling=self.sampler.counts(),
             sinks=self.sinks.stats(),
         )
-        if self._elsewhere is not None:
-            return replace(stats, executor=self._elsewhere.executor)
+        if self._publisher is not None:
+            return replace(stats, executor=self._publisher.executor)
         if self._scorer is None:
             return stats
         stats = replace(stats, executor=self._scorer.executor, restarts=self._scorer.restarts)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import threading
 from collections import deque
 from collections.abc import Iterator
@@ -230,10 +229,3 @@ class JudgeQueue:
             run.is_done = True
             self._begin()
             self._changed.notify_all()
-
-
-async def closed(*things: object) -> None:
-    """Close judges, processes and connections, even if others fail to close."""
-    for thing in things:
-        with contextlib.suppress(Exception):
-            await thing.aclose()  # type: ignore[attr-defined]

@@ -49,14 +49,14 @@ class FinishedRun:
     def contexts(self) -> list[str]:
         """The retrieved texts, in rank order."""
         if isinstance(self.case, RunLog):
-            return [passage.text for passage in self.case.found.passages]
+            return [passage.text for passage in self.case.found_context.passages]
         return self.case.context_texts
 
     @property
     def scores(self) -> list[float]:
         """Retriever's scores of the passages that have one."""
         if isinstance(self.case, RunLog):
-            scores = [passage.score for passage in self.case.found.passages]
+            scores = [passage.score for passage in self.case.found_context.passages]
         else:
             scores = [each.score for each in self.case.context if not isinstance(each, str)]
         return [score for score in scores if score is not None]

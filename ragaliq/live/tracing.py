@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
+import asyncio
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from ragaliq.capture import Found, Reader, RunLog, find_current_runs
-from ragaliq.errors import ConfigurationError
+from ragaliq.capture import Found, FramingHandler, Reader, RunLog, find_current_runs
 from ragaliq.telemetry.emit import current_span_target
 
 if TYPE_CHECKING:
@@ -22,112 +20,77 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-F = TypeVar("F", bound=Callable[..., Any])
 
-# The call of this task or thread that is followed.
-_LOG: ContextVar[RunLog | None] = ContextVar("ragaliq_traced", default=None)
+@dataclass(eq=False)
+class _TracedCall:
+    """Call of a traced function; without a handle it is not evaluated."""
+
+    monitor: Monitor
+    handle: RunHandle | None
+    log: RunLog
+    is_open: bool = True
 
 
+_CALL: ContextVar[_TracedCall | None] = ContextVar("ragaliq_traced", default=None)
 _READER = Reader()
 
 
 def _current_runs() -> list[tuple[RunLog, Reader]]:
     """The call of this task or thread, for `add_context`."""
-    log = _LOG.get()
-    return [] if log is None else [(log, _READER)]
+    call = _CALL.get()
+    return [] if call is None else [(call.log, _READER)]
 
 
 find_current_runs(_current_runs)
 
 
-def traced(
-    monitor: Monitor,
-    function: F,
-    *,
-    pipeline: str,
-    question: str | None,
-    answer: Callable[[Any], str] | None,
-) -> F:
-    """Wrap the function so that each call is captured as a run; see `Monitor.trace`.
+class CallTracer(FramingHandler):
+    """Submits each call of a traced function to a monitor; see `Monitor.trace`.
 
-    Raises:
-        ConfigurationError: It is a generator, or has no parameter named `question`.
+    Args:
+        monitor: Evaluates the answers.
+        answer: Converts what the function returned to the answer's text; None if it is the text.
     """
-    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        raise ConfigurationError(
-            "monitor.trace follows functions that return an answer; for one that yields it in "
-            "parts use monitor.begin() and the run's submit()"
-        )
-    signature = inspect.signature(function)
-    name = pipeline or getattr(function, "__name__", type(function).__name__)
-    if question is not None and question not in signature.parameters:
-        raise ConfigurationError(f"monitor.trace: {name} has no parameter {question!r}")
 
-    @contextmanager
-    def followed(arguments: Any, keywords: Any) -> Iterator[Callable[[object], None]]:
-        run = monitor.begin(uuid4().hex, pipeline=name)
-        log = RunLog(run.run_id if run is not None else "")
-        returned: list[object] = []
-        token = _LOG.set(log)
+    _frame = _CALL
+
+    def __init__(self, monitor: Monitor, answer: Callable[[Any], str] | None) -> None:
+        self._monitor, self._answer = monitor, answer
+
+    @staticmethod
+    def _text_of_item(item: Any) -> str:
+        return item if isinstance(item, str) else ""
+
+    def frame_started(self, question: Any, pipeline: str) -> _TracedCall | None:
+        """Begin a run, unless the call is inside another traced one of the monitor."""
+        around = _CALL.get()
+        if around is not None and around.is_open and around.monitor is self._monitor:
+            return None
+        handle = self._monitor.begin(uuid4().hex, pipeline=pipeline)
+        log = RunLog("" if handle is None else handle.run_id)
+        if isinstance(question, str):
+            log.question = Found(question, "argument")
+        return _TracedCall(self._monitor, handle, log)
+
+    def frame_ended(self, run: _TracedCall, answer: Any, error: BaseException | None) -> None:
+        """Submit the run, or count why not; never raises."""
+        run.is_open = False
+        handle, log = run.handle, run.log
+        if handle is None:
+            return
+        if error is not None:
+            is_cancelled = isinstance(error, GeneratorExit | asyncio.CancelledError)
+            handle.discard("cancelled" if is_cancelled else "errored")
+            return
         try:
-            yield returned.append
-        except BaseException:
-            if run is not None:
-                run.discard("errored")
-            raise
-        finally:
-            # A dropped coroutine may be closed in another context.
-            with suppress(ValueError):
-                _LOG.reset(token)
-        if run is not None:
-            given: dict[Any, Any]
-            try:
-                given = signature.bind(*arguments, **keywords).arguments
-            except TypeError:
-                # An inner decorator changed the parameters but not the signature.
-                given = dict(enumerate(arguments)) | keywords
-            texts = [value for value in given.values() if isinstance(value, str)]
-            asked = given.get(question) if question else next(iter(texts), None)
-            _submit(run, log, asked, returned[0], answer)
-
-    if inspect.iscoroutinefunction(function):
-
-        @functools.wraps(function)
-        async def follow(*arguments: Any, **keywords: Any) -> Any:
-            with followed(arguments, keywords) as done:
-                result = await function(*arguments, **keywords)
-                done(result)
-            return result
-
-    else:
-
-        @functools.wraps(function)
-        def follow(*arguments: Any, **keywords: Any) -> Any:
-            with followed(arguments, keywords) as done:
-                result = function(*arguments, **keywords)
-                done(result)
-            return result
-
-    return follow  # type: ignore[return-value]
-
-
-def _submit(
-    run: RunHandle,
-    log: RunLog,
-    asked: object,
-    returned: object,
-    answer: Callable[[Any], str] | None,
-) -> None:
-    try:
-        text = returned if answer is None else answer(returned)
-    except Exception as error:  # noqa: BLE001 - the application's request must not notice
-        logger.debug("the answer could not be taken: %s", type(error).__name__)
-        run.discard("extract_failed")
-        return
-    if not isinstance(asked, str) or not asked.strip():
-        run.discard("no_question")
-    elif not isinstance(text, str):
-        run.discard("no_answer")
-    else:
-        log.question, log.answer = Found(asked, "argument"), Found(text, "returned")
-        run.submit(log, target=current_span_target())
+            text = answer if self._answer is None else self._answer(answer)
+        except Exception as failure:  # noqa: BLE001 - the application's request must not notice
+            logger.debug("the answer could not be taken: %s", type(failure).__name__)
+            handle.discard("extract_failed")
+            return
+        if isinstance(text, str):
+            log.answer = Found(text, "returned")
+        if log.lacks:
+            handle.discard(log.lacks)
+        else:
+            handle.submit(log, target=current_span_target())

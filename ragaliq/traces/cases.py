@@ -9,7 +9,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from ragaliq.capture.calls import FinalReply
+from ragaliq.capture.calls import FinalReply, is_grade
 from ragaliq.capture.phrases import is_telling
 from ragaliq.capture.plain_code import Search, question_shown
 from ragaliq.capture.run import RunLog
@@ -197,8 +197,6 @@ def _fetch_texts(steps: Sequence[Step], resolve: TextFetcher) -> Fetching:
 
 _SKEW_NS = 2_000_000
 """Node notes the start of a span in whole milliseconds, and other clocks go apart as far."""
-_VERDICT_WORDS = 4
-"""A reply of fewer words to a prompt that shows documents grades them rather than answers."""
 
 
 def _adopt_content(root: Step) -> None:
@@ -544,7 +542,7 @@ class TraceRun:
     @staticmethod
     def _finds(log: RunLog, question: Found, answer: Found) -> bool:
         tried = replace(log, question=question, answer=answer, _events=list(log._events))
-        return bool(tried.found.passages)
+        return bool(tried.found_context.passages)
 
     # Reasons
 
@@ -556,7 +554,7 @@ class TraceRun:
             llama_index.method_of(step.span) in llama_index.SYNTHESIZE for step in self._steps
         ) or (self._method in llama_index.QUERIES and self._models)
         says_so = log.has_retrieved or log.passages is not None or log.question.files
-        return bool(says_so or is_chain or synthesizes or log.found.passages)
+        return bool(says_so or is_chain or synthesizes or log.found_context.passages)
 
     def _missing(self, log: RunLog) -> str:
         """First reason why there is no case; empty if there is one."""
@@ -564,7 +562,7 @@ class TraceRun:
         if log.is_conversation:  # its context is found once its earlier turns are known
             log = replace(log, _events=list(log._events))
         has_searched = self._has_searched(log)  # which the log says until its context is found
-        passages = log.found.passages
+        passages = log.found_context.passages
         asked, said = log.question.text, log.answer.text
         texts = (asked, said, *(passage.text for passage in passages))
         limits = frozenset().union(*(step.cut_at for step in steps))
@@ -592,10 +590,8 @@ class TraceRun:
             "not_rag": not is_rag,
             "attributes_cut": is_cut or any(len(text) in limits for text in texts),
             "ambiguous": self._is_unclear or (self._is_loose and self._is_ambiguous()),
-            "no_question": not asked.strip(),
-            "no_answer": not models_words(said).strip(),
         }
-        reason = next((name for name, applies in reasons.items() if applies), "")
+        reason = next((name for name, applies in reasons.items() if applies), log.lacks)
         if reason in {"no_question", "no_answer"} and any(
             step.is_hidden for step in (root, *self._models)
         ):
@@ -628,7 +624,7 @@ class TraceRun:
             if retrievals and step.kind is Kind.LLM and step.asked:
                 asked.add(step.asked)
                 holds = any(self._holds_documents(message.text) for message in step.messages)
-                if holds and len((step.reply or "").split()) >= _VERDICT_WORDS:
+                if holds and not is_grade(step.reply):
                     shown.add(step.asked)
         return len(asked) > 1 and (not shown or (len(shown) > 1 and retrievals > 1))
 

@@ -123,7 +123,7 @@ def _describe_run(run: TracedCase) -> Iterator[str]:
     else:
         sources = log.sources
         yield f"  question, from {sources.question}: {_short(log.query)}"
-        passages = log.found.passages
+        passages = log.found_context.passages
         where = sources.context or sources.no_context or "nowhere"
         yield f"  context, from {where}: {len(passages)} chunks"
         for passage in passages:

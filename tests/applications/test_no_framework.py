@@ -73,6 +73,7 @@ async def test_a_coroutine_function_whose_answer_is_part_of_what_it_returns(seen
     ("returned", "options", "asked", "reason"),
     [
         ({"answer": "x"}, {}, "q", "no_answer"),
+        ("", {}, "q", "no_answer"),
         ("x", {}, 7, "no_question"),
         ("x", {}, " ", "no_question"),
         ("x", {"answer": lambda reply: reply["answer"]}, "q", "extract_failed"),
@@ -121,14 +122,40 @@ def test_outside_a_function_that_is_followed_context_goes_nowhere(seen):
     assert only(monitor, results).case.context == []
 
 
-def test_what_cannot_be_followed_is_refused(seen):
-    monitor, _ = seen
+def test_the_answer_of_a_generator_is_what_it_yields(seen):
+    monitor, results = seen
 
+    @monitor.trace
     def parts(question):
-        yield question
+        monitor.add_context(CHUNK)
+        yield "Within "
+        yield "five days."
 
-    with pytest.raises(ConfigurationError, match="in parts"):
-        monitor.trace(parts)
+    assert list(parts("How long?")) == ["Within ", "five days."]
+    case = only(monitor, results).case
+    assert (case.response, case.context_texts) == ("Within five days.", [CHUNK])
+
+
+def test_a_traced_function_inside_another_is_a_part_of_its_run(seen):
+    monitor, results = seen
+
+    @monitor.trace
+    def look_up(question):
+        monitor.add_context(CHUNK)
+        return "five days"
+
+    @monitor.trace
+    def advise(question):
+        return f"Within {look_up('refunds?')}."
+
+    advise("How long?")
+    case = only(monitor, results).case
+    assert (case.query, case.response) == ("How long?", "Within five days.")
+    assert case.context_texts == [CHUNK]
+
+
+def test_a_question_that_is_no_parameter_is_refused(seen):
+    monitor, _ = seen
     with pytest.raises(ConfigurationError, match="no parameter 'query'"):
         monitor.trace(lambda question: question, question="query")
 
@@ -177,7 +204,7 @@ def test_a_call_that_is_dropped_in_another_context_raises_nothing(seen):
     call = answer("q")
     contextvars.copy_context().run(call.send, None)
     call.close()
-    assert monitor.stats().incomplete == {"errored": 1}
+    assert monitor.stats().incomplete == {"cancelled": 1}
 
 
 @pytest.fixture

@@ -41,5 +41,5 @@ def test_eight_times_the_spans_take_about_eight_times_as_long(spans_of):
 def seconds(spans):
     began = time.perf_counter()
     for case in cases_of_trace(spans):
-        assert case.log is None or case.log.found
+        assert case.log is None or case.log.found_context
     return time.perf_counter() - began

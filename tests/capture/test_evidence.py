@@ -72,7 +72,7 @@ class Run:
     def find(self, answer=ANSWER, question=QUESTION):
         log = copy.copy(self.log)  # runs are asked several times here, as they grow
         log.question, log.answer = Found(question, ""), Found(answer, "")
-        return log.found
+        return log.found_context
 
     def context(self, answer=ANSWER):
         return list(self.find(answer).passages)

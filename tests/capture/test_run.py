@@ -39,7 +39,7 @@ def test_steps_that_end_at_the_same_time_lose_nothing(hasty):
         thread.start()
     for thread in threads:
         thread.join(60)
-    found = {passage.text for passage in log.found.passages}
+    found = {passage.text for passage in log.found_context.passages}
     assert found == {f"Found by {1 + n}." for n in range(THREADS * STEPS)}
 
 

@@ -5,7 +5,7 @@ total and by shape; then every application that is wrong, and why. `--door spans
 OpenInference's instrumentation in the handler's place, and counts apart the wrong ones of which no
 trace holds the whole truth, with the parts that it lacks; `--door recordings` replays the events
 that `--record` wrote; `--without RULE` leaves a function of the capture out
-(`evidence._PromptSearch._take_cut`), which shows whether a run needs it.
+(`evidence._PromptSearch._find_truncated`), which shows whether a run needs it.
 """
 
 import argparse

@@ -13,7 +13,7 @@ def without(rule):
 
     Args:
         rule: A function or method below `ragaliq.capture` that finds nothing meanwhile, such as
-            `evidence._PromptSearch._take_cut`.
+            `evidence._PromptSearch._find_truncated`.
     """
     module, _, path = rule.partition(".")
     *around, name = path.split(".")

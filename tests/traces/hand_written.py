@@ -113,7 +113,7 @@ def triple(found):
     """Question, texts and answer of a run that must have a case."""
     assert found.reason == ""
     log = found.log
-    return log.query, [passage.text for passage in log.found.passages], log.response
+    return log.query, [passage.text for passage in log.found_context.passages], log.response
 
 
 def reason(spans):

@@ -504,7 +504,7 @@ def test_all_of_what_a_tool_said_is_evidence_beside_the_texts_of_its_hits():
     tool = genai("execute_tool", at=FIRST, tool__call__result=json.dumps(hits))
     found = only([run(gen_ai__operation__name="invoke_agent"), tool, model])
     assert triple(found) == (QUESTION, TEXTS[:1], REPLY)
-    assert "https://shop.example/refunds" in found.log.found.prompt
+    assert "https://shop.example/refunds" in found.log.found_context.prompt
 
 
 def test_rules_for_one_product_are_named_in_the_sources_of_a_case():

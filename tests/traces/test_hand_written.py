@@ -208,9 +208,9 @@ def test_a_run_without_a_case_has_a_reason(expected, spans):
 def test_ids_session_and_pipeline():
     found = only([chain(name="support", attributes={"session.id": "s1"}), retriever()])
     assert (found.pipeline, found.session_id, found.target.span_id) == ("support", "s1", ROOT)
-    assert [passage.id for passage in found.log.found.passages] == ["doc-0", "doc-1"]
+    assert [passage.id for passage in found.log.found_context.passages] == ["doc-0", "doc-1"]
     found = only([agent(conversation__id="c1"), search(), chat()])
-    assert [passage.id for passage in found.log.found.passages] == ["d0", "d1"]
+    assert [passage.id for passage in found.log.found_context.passages] == ["d0", "d1"]
     assert (found.session_id, found.target.source) == ("c1", "genai")
 
 
@@ -222,7 +222,7 @@ def test_langchain_s_javascript_spans():
     root = chain({"input": QUESTION}, {"answer": ANSWER, "context": found})
     result = only([root, retriever(texts=TEXTS[:1]), model()])
     assert triple(result) == (QUESTION, TEXTS, ANSWER)
-    assert [passage.id for passage in result.log.found.passages] == ["js0", "js1"]
+    assert [passage.id for passage in result.log.found_context.passages] == ["js0", "js1"]
 
 
 def test_several_runs_of_one_trace():
@@ -296,7 +296,9 @@ def test_what_a_tool_returned_is_read(returned, texts):
 
 
 def test_hits_keep_ids_and_scores():
-    (passage,) = only([chain(answer=WEEK), tool({"hits": {"hits": [HIT]}})]).log.found.passages
+    (passage,) = only(
+        [chain(answer=WEEK), tool({"hits": {"hits": [HIT]}})]
+    ).log.found_context.passages
     assert (passage.id, passage.score) == ("d0", 0.5)
 
 
@@ -388,7 +390,7 @@ def syntheses(many=MANY):
     ],
 )
 def test_many_steps(steps, passages):
-    assert len(only(steps()).log.found.passages) == passages
+    assert len(only(steps()).log.found_context.passages) == passages
 
 
 def requests_inside_each_other(many=MANY):

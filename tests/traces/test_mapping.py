@@ -51,7 +51,7 @@ def test_the_application_s_own_names(rules):
     ]
     (found,) = cases_of_trace([root, *spans], mapping=rules())
     assert triple(found) == (QUESTION, TEXTS, ANSWER)
-    assert [passage.id for passage in found.log.found.passages] == ["d0", "d1"]
+    assert [passage.id for passage in found.log.found_context.passages] == ["d0", "d1"]
     assert found.log.sources.context == "prompt"
 
 

@@ -74,7 +74,9 @@ def test_the_texts_of_documents_that_are_only_named(search, expected):
     asked = []
     (found,) = cases_of_trace(spans, resolve=lambda ids: (asked.extend(ids), fetch(ids))[1])
     assert found.reason == ""
-    assert [(p.id, p.text) for p in found.log.found.passages] == [(i, STORE[i]) for i in expected]
+    assert [(p.id, p.text) for p in found.log.found_context.passages] == [
+        (i, STORE[i]) for i in expected
+    ]
     assert asked == ["d0", "d1"]
     assert found.log.sources.has_fetched_texts
 

@@ -98,7 +98,7 @@ def _current_runs() -> list[tuple[RunLog, Reader]]:
     manager = config.get("callbacks") if config else None
     step = getattr(getattr(manager, "parent_run_id", None), "int", None)
     roots = [
-        handler._evaluated(step)
+        handler._evaluated_root(step)
         for handler in getattr(manager, "handlers", ())
         if isinstance(handler, RagaliqCallbackHandler)
     ]
@@ -305,7 +305,7 @@ class RagaliqCallbackHandler(FramingHandler, BaseCallbackHandler):
                 type(error).__name__,
             )
 
-    def _evaluated(self, step: int | None) -> LangChainRun | None:
+    def _evaluated_root(self, step: int | None) -> LangChainRun | None:
         """Root run of a step, if it will be evaluated."""
         registry: RunRegistry[LangChainRun] | None = vars(self).get("_registry")
         root = None if registry is None else registry.runs.get(step)
@@ -379,7 +379,7 @@ class RagaliqCallbackHandler(FramingHandler, BaseCallbackHandler):
         root = LangChainRun(run_id, handle, self._overrides)
         registry.open(root)
         if handle is not None:
-            root.opened(inputs, metadata or {}, tags or ())
+            root.run_given(inputs, metadata or {}, tags or ())
 
     def _begin_owned(self, run_id: UUID, pipeline: str) -> RunHandle | RecordedRun | None:
         """Announce a run unless another handler of the same monitor has."""
@@ -392,7 +392,7 @@ class RagaliqCallbackHandler(FramingHandler, BaseCallbackHandler):
             owners.popitem(last=False)
         return handle
 
-    def _lone_call(self, run_id: UUID) -> None:
+    def _count_lone_call(self, run_id: UUID) -> None:
         """Count a search or a model's call that belong to no run."""
         handle = self._begin_owned(run_id, self._pipeline)
         if handle is not None:
@@ -417,7 +417,7 @@ class RagaliqCallbackHandler(FramingHandler, BaseCallbackHandler):
             self._searches.close(search)
         if not searches:
             self._registry.ignore(run_id.int)
-            self._lone_call(run_id)
+            self._count_lone_call(run_id)
             return
         handle = self._begin_owned(run_id, self._pipeline)
         if handle is None:
@@ -486,7 +486,7 @@ class RagaliqCallbackHandler(FramingHandler, BaseCallbackHandler):
     @_contained
     def scored_by_guard(self, run_id: UUID, answer: str) -> None:
         """Mark `answer` as checked by a guard inside this run, so that it is not scored again."""
-        root = self._evaluated(run_id.int)
+        root = self._evaluated_root(run_id.int)
         if root is not None:
             root.guarded = (root.guarded or set()) | {answer.strip()}
 
@@ -536,7 +536,7 @@ class RagaliqCallbackHandler(FramingHandler, BaseCallbackHandler):
                 self._root_ended(root, outputs, kwargs.get("inputs"), is_stream=is_stream)
             elif root.handle is not None:
                 if "inputs" in kwargs:
-                    root.took(run, kwargs["inputs"])
+                    root.step_given(run, kwargs["inputs"])
                 root.step_ended(run, outputs)
         except Exception as error:  # noqa: BLE001 - as above
             self._log_failure(error)
@@ -594,7 +594,7 @@ class RagaliqCallbackHandler(FramingHandler, BaseCallbackHandler):
     @_contained
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
         """Handle a model's reply."""
-        root = self._evaluated(run_id.int)
+        root = self._evaluated_root(run_id.int)
         if root is not None:
             root.replied(run_id.int, response)
             if root.key == run_id.int:
@@ -616,7 +616,7 @@ class RagaliqCallbackHandler(FramingHandler, BaseCallbackHandler):
             # A chain inside it writes queries, not answers.
             self._registry.ignore(run_id.int)
             if self._is_lone(run_id, parent_run_id, kwargs) and not is_suppressed():
-                unused = functools.partial(self._lone_call, run_id)
+                unused = functools.partial(self._count_lone_call, run_id)
                 self._searches.open(search := Search(query, run_id.int, unused))
                 note_search(search)
         elif root.handle is not None:
@@ -628,7 +628,7 @@ class RagaliqCallbackHandler(FramingHandler, BaseCallbackHandler):
         self, documents: Sequence[Document], *, run_id: UUID, **kwargs: Any
     ) -> None:
         """Handle a retriever's documents."""
-        root = self._evaluated(run_id.int)
+        root = self._evaluated_root(run_id.int)
         if root is not None:
             root.retrieved(run_id.int, documents)
         elif (search := self._searches.runs.get(run_id.int)) is not None:
@@ -650,7 +650,7 @@ class RagaliqCallbackHandler(FramingHandler, BaseCallbackHandler):
     @_contained
     def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """Handle a tool's result."""
-        root = self._evaluated(run_id.int)
+        root = self._evaluated_root(run_id.int)
         if root is not None:
             root.tool_ended(run_id.int, output)
 
@@ -673,7 +673,7 @@ class RagaliqCallbackHandler(FramingHandler, BaseCallbackHandler):
         Likewise `ragaliq.question` and `ragaliq.answer`.
         """
         what = _NAMING_EVENTS.get(name)
-        root = self._evaluated(run_id.int) if what is not None else None
+        root = self._evaluated_root(run_id.int) if what is not None else None
         if root is not None and what is not None:
             named = data.get(what) if isinstance(data, Mapping) else data
             name_part(root.log, what, named, reader=READER)

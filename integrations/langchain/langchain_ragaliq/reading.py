@@ -240,21 +240,21 @@ def _documents_listed(values: Sequence[Any], key: Any) -> list[Passage] | None:
     return READER.listed(some) if is_hit or is_text else None
 
 
-def submitted_in(message: Any) -> str:
-    """Answer in the arguments of a tool that a message calls to end the run; else empty.
+def tool_answer(message: Any) -> Found | None:
+    """Answer in the arguments of a tool that a message calls to end the run.
 
     Such a tool takes the answer and no query.
     """
     calls: Sequence[Any] = getattr(message, "tool_calls", None) or ()
     if len(calls) != 1:
-        return ""
+        return None
     arguments = calls[0].get("args") or {}
     is_named = _ENDS_RUN.search(calls[0].get("name") or "")
     found = next((arguments[key] for key in ANSWER_KEYS if key in arguments), None)
     if found is None and is_named and arguments:
         found = arguments
     said = None if found is None else READER.answer_text(found)
-    return "" if said is None else said.text
+    return None if said is None else Found(said.text, "tool call")
 
 
 _ENDS_RUN = re.compile(r"answer|final|submit|respond|reply|finish|done", re.IGNORECASE)

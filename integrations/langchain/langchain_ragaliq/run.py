@@ -19,7 +19,7 @@ from langchain_core.runnables.config import var_child_runnable_config
 from opentelemetry import trace
 
 from langchain_ragaliq._private import span_by_run_id
-from langchain_ragaliq.reading import KINDS, READER, StateReader, submitted_in
+from langchain_ragaliq.reading import KINDS, READER, StateReader, tool_answer
 from ragaliq import Passage, RunHandle, SpanTarget, span_target
 from ragaliq.capture import (
     ANSWER_KEYS,
@@ -29,7 +29,6 @@ from ragaliq.capture import (
     Overrides,
     RecordedRun,
     RunLog,
-    models_words,
     provided_passages,
     text_blocks,
     texts_in,
@@ -37,7 +36,7 @@ from ragaliq.capture import (
 
 _SEQUENCE_STEP = "seq:step:"
 # Metadata that frameworks add to a run's; the rest is the application's.
-_OWN_METADATA = ("ls_", "langgraph_", "checkpoint_", "lc_", "__")
+_FRAMEWORK_METADATA = ("ls_", "langgraph_", "checkpoint_", "lc_", "__")
 _CONTEXT_KEYS = frozenset(CONTEXT_KEYS)
 # Where a graph's state may hold an answer, apart from its messages.
 _STATE_ANSWER_KEYS = frozenset((*ANSWER_KEYS, "structured_response"))
@@ -112,7 +111,7 @@ class LangChainRun:
         self.reply = ""
         self.message: BaseMessage | None = None
         # The answer in the arguments of the last call of tools, in case nothing is said after it.
-        self.submitted = ""
+        self.tool_answer: Found | None = None
         self.guarded: set[str] | None = None
         self.is_interrupted = False
         self.state = StateReader()
@@ -132,8 +131,8 @@ class LangChainRun:
 
     # Steps
 
-    def opened(self, inputs: Any, metadata: Mapping[str, Any], tags: Sequence[str]) -> None:
-        """Begin the run, or, for a stream, keep its input once it is known."""
+    def run_given(self, inputs: Any, metadata: Mapping[str, Any], tags: Sequence[str]) -> None:
+        """Keep the run's input: at its begin, of a stream perhaps only at its end."""
         self.log.tags = tags
         if metadata:
             self.log.metadata = metadata
@@ -148,7 +147,7 @@ class LangChainRun:
         if self.question is None:
             self.question = READER.question(inputs)
         if not isinstance(inputs, str):
-            self.took(self.key, inputs)
+            self.step_given(self.key, inputs)
             messages = READER.earlier(inputs)
             if messages is not None:
                 self.log.conversation_given(READER, messages)
@@ -206,7 +205,7 @@ class LangChainRun:
             self.fetched = _NOT_FETCHED
             self.log.step_given(run, {None: passages})
         else:
-            self.took(run, inputs)
+            self.step_given(run, inputs)
 
     def messages_of(self, prompts: Sequence[str]) -> list[Message]:
         """Prompt of a completion model: the messages that it is written from, if they are known."""
@@ -215,7 +214,7 @@ class LangChainRun:
             return [message for message in read if message is not None]
         return [Message("user", tuple(prompts))]
 
-    def took(self, run: int, inputs: Any) -> None:
+    def step_given(self, run: int, inputs: Any) -> None:
         """Keep documents and texts in a step's input that may be evidence."""
         if KINDS[type(inputs)] not in {"", "document"}:
             return  # messages and prompts: models report those themselves
@@ -272,26 +271,26 @@ class LangChainRun:
         self.open_models.discard(run)
         first = result.generations[0][0] if result.generations and result.generations[0] else None
         text = first.text if first else ""
-        also: Sequence[str] = ()
+        tool_arguments: Sequence[str] = ()
         message = getattr(first, "message", None)
         if message is not None:
             if not isinstance(message.content, str):
                 text = "".join(text_blocks(message.content))
             if calls := getattr(message, "tool_calls", ()):
-                also = [each for call in calls for each in texts_in(call.get("args"))]
+                tool_arguments = [each for call in calls for each in texts_in(call.get("args"))]
             self.log.provided(
                 run,
                 provided_passages(
                     message.content, message.additional_kwargs, message.response_metadata
                 ),
             )
-        self.log.replied(run, text, also)
+        self.log.replied(run, text, tool_arguments)
         at: int | None = run
         while at is not None and at not in self.retrievers:
             at = self.steps.get(at)
         if at is None:
             self.reply, self.message = text, message
-            self.submitted = submitted_in(message)
+            self.tool_answer = tool_answer(message)
 
     def tool_ended(self, run: int, output: Any) -> None:
         """Handle a tool's result."""
@@ -346,11 +345,11 @@ class LangChainRun:
         if self.is_interrupted:
             return "interrupted"
         if inputs is not None:
-            self.opened(inputs, self.log.metadata, self.log.tags)
+            self.run_given(inputs, self.log.metadata, self.log.tags)
         if isinstance(outputs, list) and 1 < self.input_items == len(outputs):
             return "several_questions"
         fresh = self._fresh(outputs)
-        answer = READER.answer(fresh) or self._reply(fresh) or self._submitted()
+        answer = READER.answer(fresh) or self._reply(fresh) or self.tool_answer
         # A stream that is broken off ends like any other, but before its steps and its model do. A
         # model that was itself given up, say for a faster one, is open as well: then the answer is
         # the other's reply.
@@ -367,21 +366,19 @@ class LangChainRun:
             log.question = question or log.question
         if not log.answer.text:
             log.answer = answer or log.answer
-        if not log.question.text or not models_words(log.answer.text):
-            return "no_question" if not log.question.text else "no_answer"
+        if log.lacks:
+            return log.lacks
         if log.passages is None:
             log.passages = self.keyed_passages
         if self.message is not None and log.answer.text == self.reply:
             log.blocks = self.message.content
-        log.metadata = {k: v for k, v in log.metadata.items() if not k.startswith(_OWN_METADATA)}
+        log.metadata = {
+            k: v for k, v in log.metadata.items() if not k.startswith(_FRAMEWORK_METADATA)
+        }
         sources = None if isinstance(outputs, str) else READER.context(outputs)
         if log.passages is None and sources is not None:
             log.cited_sources(sources)
         return ""
-
-    def _submitted(self) -> Found | None:
-        """Answer in the arguments of the tool that ended the run."""
-        return Found(self.submitted, "tool call") if self.submitted else None
 
     def _fresh(self, outputs: Any) -> Any:
         """Output of the chain without answers that its thread kept from earlier turns.

@@ -340,7 +340,7 @@ class LlamaIndexRun:
         reply = reply_of(response)
         if reply is None:
             return False
-        self.log.replied(span_id, reply[0], also=reply[1])
+        self.log.replied(span_id, reply[0], tool_arguments=reply[1])
         self.reply, self.arguments = reply
         self.reply_blocks = cited_blocks(response, is_streamed=is_streamed)
         self.log.provided(span_id, provided_passages(self.reply_blocks, *metadata_of(response)))
@@ -408,11 +408,8 @@ class LlamaIndexRun:
         is_rag = log.has_retrieved or log.has_material or (self.is_rag and log.has_asked)
         if log.passages is None and not is_rag:
             return "not_rag"
-        if not log.question.text.strip():
-            return "no_question"
-        said = log.answer.text.strip()
-        is_tools = said == self.direct and log.answer.where == "output"
-        return "no_answer" if not said or is_tools else ""
+        is_tools = log.answer.text.strip() == self.direct and log.answer.where == "output"
+        return log.lacks or ("no_answer" if is_tools else "")
 
 
 FRAME: ContextVar[LlamaIndexRun | None] = ContextVar("ragaliq_llama_index_frame", default=None)
@@ -835,7 +832,7 @@ class RagaliqSpanHandler(FramingHandler, BaseSpanHandler[BaseSpan], BaseEventHan
         for search in searches:
             self._searches.close(search)
         if not searches:
-            self._lone_call(span.id)
+            self._count_lone_call(span.id)
         handle = self._begin(span.id) if searches else None
         if handle is None:
             self._ignore(span.id)
@@ -846,7 +843,7 @@ class RagaliqSpanHandler(FramingHandler, BaseSpanHandler[BaseSpan], BaseEventHan
         run.log.question = question_shown(messages, searches) or run.log.question
         run.began(span)
 
-    def _lone_call(self, span_id: str) -> None:
+    def _count_lone_call(self, span_id: str) -> None:
         """Count a search or a model's call that belong to no run."""
         handle = self._begin(span_id)
         if handle is not None:
@@ -876,12 +873,12 @@ class RagaliqSpanHandler(FramingHandler, BaseSpanHandler[BaseSpan], BaseEventHan
         run.called(span, given)
         if isinstance(span.instance, BaseChatEngine):
             run.log.is_conversation = True
-            run.log.conversation = self._conversations.setdefault(span.instance, uuid4().hex)
+            run.log.conversation_key = self._conversations.setdefault(span.instance, uuid4().hex)
         return given
 
     def _note_search(self, span: _Started) -> None:
         if not is_suppressed():
-            unused = functools.partial(self._lone_call, span.id)
+            unused = functools.partial(self._count_lone_call, span.id)
             self._searches.open(search := Search(query_of(span.arguments), span.id, unused))
             note_search(search)
 
