@@ -109,17 +109,11 @@ def calls_behind(
         behind.append(call)
         found: set[str] = set()
         for message in call.messages:
-            texts = [words(text) for text in (*message.texts, *message.documents)]
-            for original, text in zip((*message.texts, *message.documents), texts, strict=True):
-                found.update(inside(text))
-                found.update(alone(original))
-                if text in replies and (
-                    message.role == "assistant"
-                    # Another tool may return the same few letters.
-                    or any(text == words(each.for_tool) for each in replies[text])
-                ):
-                    found.add(text)
-            if len(texts) > 1:
+            shown = (*message.texts, *message.documents)
+            for text in shown:
+                found.update(inside(words(text)))
+                found.update(alone(text))
+            if len(shown) > 1:
                 found.update(inside(words(message.text)))
         todo += [each for reply in found for each in replies[reply] if each.ended <= call.began]
     return behind
