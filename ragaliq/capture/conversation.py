@@ -132,8 +132,8 @@ class Conversations:
         """Remembered turns of a conversation."""
         return self._turns.get(name, ())
 
-    def replies(self, name: str, new: Iterable[str]) -> Sequence[str]:
-        """Earlier replies of a conversation's models, such as a summary; remember those of a run.
+    def add_replies(self, name: str, new: Iterable[str]) -> Sequence[str]:
+        """Remember the replies of a run's models, such as a summary; return those of earlier runs.
 
         The latest eight of up to 2,000 characters are kept.
         """

@@ -208,8 +208,8 @@ class RunLog:
         if passages:
             self._events.append(Provided(step, passages))
 
-    def final_replies(self, replies: Mapping[Any, str]) -> Mapping[Any, str] | None:
-        """Replies for a person, of several in an output: without those that others were made of.
+    def independent_replies(self, replies: Mapping[Any, str]) -> Mapping[Any, str] | None:
+        """Replies in an output that no other reply in it was made from; a person reads these.
 
         None if a reply was made of another one but does not reword it, such as a grade or a
         critique: then it is not known which one counts.
@@ -266,7 +266,7 @@ class RunLog:
                 and self.has_reply(value)
             }
             if len(replies) > 1:
-                return reader.answer_text(self.final_replies(replies))
+                return reader.answer_text(self.independent_replies(replies))
             is_state = is_asked or echoes or reader.context(outputs) is not None
             answers = [found.text for v in values if (found := reader.answer(v)) is not None]
             if is_state and last not in answers:
@@ -357,7 +357,7 @@ class RunLog:
         """True if a model said exactly this."""
         return any(isinstance(event, Replied) and event.text == text for event in self._events)
 
-    def replies(self) -> list[str]:
+    def other_replies(self) -> list[str]:
         """Replies of models that say something, besides the answer."""
         texts = (event.text for event in list(self._events) if isinstance(event, Replied))
         return [

@@ -867,7 +867,7 @@ class Monitor:
             conversation = conversation or case.conversation_key
             if conversation and conversations is not None:
                 key = f"{run.pipeline}\n{conversation}"
-                case.said_before = conversations.replies(key, case.replies())
+                case.said_before = conversations.add_replies(key, case.other_replies())
                 case.remembered = conversations.turns(key) if run.session_id is not None else ()
             built = None
             if self._process is not None and self._scorer is not None and not case.is_context_found:

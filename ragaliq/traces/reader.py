@@ -145,7 +145,9 @@ class TraceReader(CaseReader):
     def _to_case(self, traced: TracedCase) -> RAGTestCase | None:
         name = f"{traced.pipeline}\n{traced.session_id}"
         if traced.log is not None and traced.session_id:
-            traced.log.said_before = self._conversations.replies(name, traced.log.replies())
+            traced.log.said_before = self._conversations.add_replies(
+                name, traced.log.other_replies()
+            )
             traced.log.remembered = self._conversations.turns(name)
         try:
             case = case_of(traced)

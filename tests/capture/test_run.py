@@ -89,7 +89,7 @@ def test_of_several_replies_those_are_the_answer_that_none_other_is_made_of(repl
         log.replied(key, reply)
     texts = {key: reply for key, (_, reply) in replies.items()}
     expected = None if final is None else {key: texts[key] for key in final}
-    assert log.final_replies(texts) == expected
+    assert log.independent_replies(texts) == expected
 
 
 def test_a_run_of_wrong_types_is_refused_without_quoting_it():
@@ -100,11 +100,11 @@ def test_a_run_of_wrong_types_is_refused_without_quoting_it():
 
 def test_of_a_conversations_models_the_latest_short_replies_are_kept():
     conversations = Conversations()
-    assert conversations.replies("a", ["A summary of what was said."]) == []
-    assert conversations.replies("b", []) == []
+    assert conversations.add_replies("a", ["A summary of what was said."]) == []
+    assert conversations.add_replies("b", []) == []
     long_and_many = ["x" * 3_000, *map(str, range(10))]
-    assert conversations.replies("a", long_and_many) == ["A summary of what was said."]
-    assert conversations.replies("a", []) == [str(number) for number in range(2, 10)]
+    assert conversations.add_replies("a", long_and_many) == ["A summary of what was said."]
+    assert conversations.add_replies("a", []) == [str(number) for number in range(2, 10)]
 
 
 @pytest.mark.parametrize(
