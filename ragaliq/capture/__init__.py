@@ -27,6 +27,7 @@ from ragaliq.capture.plain_code import (
     question_shown,
     searches_shown,
 )
+from ragaliq.capture.plain_values import named_id, plain
 from ragaliq.capture.provided import passages_inside, provided_passages
 from ragaliq.capture.recorded import RecordedRun
 from ragaliq.capture.registry import RunRegistry
@@ -80,8 +81,10 @@ __all__ = [
     "is_from_signal",
     "models_words",
     "name_part",
+    "named_id",
     "note_search",
     "passages_inside",
+    "plain",
     "provided_passages",
     "question_in",
     "question_shown",

@@ -80,7 +80,7 @@ class FramingHandler(ABC):
                 given = signature.bind(*arguments, **keywords).arguments
             except TypeError:  # an inner decorator changed the parameters but not the signature
                 given = dict(enumerate(arguments)) | keywords
-            asked = next((value for value in given.values() if isinstance(value, str)), None)
+            asked = next((value for value in given.values() if issubclass(type(value), str)), None)
             asked = asked if question is None else given.get(question)
             return FramedRun(self, asked, pipeline or name)
 

@@ -13,11 +13,12 @@ import dataclasses
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import islice, repeat
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
+from ragaliq.capture.plain_values import plain
 from ragaliq.core.passages import Passage
 from ragaliq.core.test_case import ContextChunk
 
@@ -108,6 +109,7 @@ _LEAST_OF_FIELD = 4  # spaces of a field that is a sentence
 _MOST_TEXTS_IN = 32  # of a list, or of a record
 _DEPTH = 5
 _MOST_VALUES = 100
+_MOST_STATEMENTS = 2_000  # values of an answer
 _MOST_DOCUMENTS = 10_000  # of a list: a lazy one may have no end
 # Lists and dictionaries as `str()` writes them; Python parses this much in milliseconds.
 _WRITTEN = re.compile(r"""(?:[\[{]['"{(]|\[Document\()(?:[^\\]++|\\[\\'"nrtxuU])*+""")
@@ -205,13 +207,14 @@ def _as_written(text: str) -> Any:
 
 def text_blocks(content: Any) -> tuple[str, ...]:
     """Texts of a message's content, one by one; joining them would merge documents."""
+    content = plain(content)
     if isinstance(content, str):
         return (content,)
     texts = []
-    for block in content if isinstance(content, list | tuple) else ():
+    for block in map(plain, content) if isinstance(content, list | tuple) else ():
         text = block
         if isinstance(block, Mapping):
-            text = block.get("text") if block.get("type", "text") == "text" else None
+            text = plain(block.get("text")) if block.get("type", "text") == "text" else None
         if isinstance(text, str):
             texts.append(text)
     return tuple(texts)
@@ -223,10 +226,11 @@ def document_blocks(content: Any) -> tuple[str, ...]:
     Anthropic's `document` and `search_result`, LangChain's `text-plain`; files are skipped.
     """
     texts: tuple[str, ...] = ()
-    for block in content if isinstance(content, list | tuple) else ():
+    content = plain(content)
+    for block in map(plain, content) if isinstance(content, list | tuple) else ():
         if not isinstance(block, Mapping):
             continue
-        kind, source = block.get("type"), block.get("source")
+        kind, source = block.get("type"), plain(block.get("source"))
         if kind == "document" and isinstance(source, Mapping):
             texts += text_blocks(source.get("data" if source.get("type") == "text" else "content"))
         elif kind == "search_result":
@@ -327,6 +331,7 @@ def question_in(texts: Sequence[str], where: str) -> Found | None:
 
 def texts_in(value: Any, depth: int = 4) -> Iterator[str]:
     """The texts in the arguments of a tool's call, or in a record; of a long list the first."""
+    value = plain(value)
     if isinstance(value, str):
         yield value
     elif depth and type(value) in _LISTS and value and type(value[0]) not in _NUMBERS:
@@ -352,12 +357,13 @@ def score_in(metadata: Mapping[str, Any] | None) -> float | None:
 def _exchanges(held: Any) -> list[tuple[str, str]] | None:
     """The messages of `[(question, answer), ...]`, as classic chains take a conversation."""
     messages: list[tuple[str, str]] = []
-    for pair in held if isinstance(held, _LISTS) else ():
+    held = plain(held)
+    for pair in map(plain, held) if isinstance(held, _LISTS) else ():
         if not isinstance(pair, tuple) or len(pair) != 2:
             return None
         if not all(isinstance(text, str) for text in pair):  # LangChain's own kind of string too
             return None
-        messages += zip(("user", "assistant"), pair, strict=True)
+        messages += zip(("user", "assistant"), map(plain, pair), strict=True)
     return messages or None
 
 
@@ -373,16 +379,20 @@ class Reader:
 
     def message(self, value: Any) -> Message | None:
         """Message in the forms people write by hand: `(role, text)` and `{role, content}`."""
+        value = plain(value)
         if isinstance(value, _LISTS):
-            role = _ROLES.get(value[0]) if len(value) == 2 and isinstance(value[0], str) else None
+            role = None
+            if len(value) == 2 and isinstance(value[0], str):
+                role = _ROLES.get(plain(value[0]))
             return None if role is None else _message(role, value[1])
         if isinstance(value, Mapping) and isinstance(value.get("role"), str):
-            role = _ROLES.get(value["role"], "assistant")
+            role = _ROLES.get(plain(value["role"]), "assistant")
             return _message(role, value.get("content"), is_call=bool(value.get("tool_calls")))
         return None
 
     def passage(self, value: Any) -> Passage | None:
         """A document; a dictionary is one if it has a `page_content`."""
+        value = plain(value)
         if isinstance(value, Passage):
             return value
         if isinstance(value, ContextChunk):
@@ -394,6 +404,7 @@ class Reader:
 
     def fields(self, value: Any) -> Mapping[Any, Any] | None:
         """The fields of a mapping or of an object of the application's own, else None."""
+        value = plain(value)
         # A dictionary is known at once; any other mapping takes ten times as long.
         if isinstance(value, (dict, Mapping)):
             return value
@@ -407,6 +418,7 @@ class Reader:
         """The value under a path, such as `data.answer`; of lists, the values of their items."""
         fields = self.fields(value)
         if fields is None:
+            value = plain(value)
             items = value if isinstance(value, _LISTS) else ()
             found = [held for each in items if (held := self.at(each, path)) is not None]
             return found or None
@@ -419,6 +431,7 @@ class Reader:
 
     def question(self, value: Any, where: str = "input") -> Found | None:
         """User's question of this turn in an application's inputs, or None."""
+        value = plain(value)
         if isinstance(value, str):
             asked = self._asked_in_json(value, where)
             return asked or question_in((value,), where)
@@ -439,10 +452,10 @@ class Reader:
     def _only_question(self, fields: Mapping[Any, Any], where: str) -> Found | None:
         """The only text that can be a question, or one under a key that asks."""
         texts = {
-            key: held.strip()
-            for key, held in fields.items()
+            key: str.strip(held)
+            for key, held in islice(fields.items(), _MOST_VALUES)
             if isinstance(held, str)
-            and held.strip()
+            and str.strip(held)
             and key not in CONTEXT_KEYS
             and key not in ANSWER_KEYS[:-1]  # "text" may ask as well
         }
@@ -481,7 +494,7 @@ class Reader:
             return None
         held = (
             self.question(each, f"{where}.{key}")
-            for key, each in fields.items()
+            for key, each in islice(fields.items(), _MOST_VALUES)
             if isinstance(each, Mapping) and key not in CONTEXT_KEYS
         )
         found = [each for each in held if each is not None]
@@ -497,8 +510,8 @@ class Reader:
             return None
         for key in QUESTION_KEYS:
             held = fields.get(key)
-            if isinstance(held, str) and held.strip():
-                return Found(held.strip(), f"{where}.{key}")
+            if isinstance(held, str) and str.strip(held):
+                return Found(str.strip(held), f"{where}.{key}")
         return self._asked(fields, f"{where}.messages")
 
     def _asked(self, conversation: Any, where: str) -> Found | None:
@@ -522,9 +535,9 @@ class Reader:
 
     def answer(self, value: Any, where: str = "output") -> Found | None:  # noqa: PLR0911 - one a shape
         """Text that a person reads in an application's output, or None."""
+        value = plain(value)  # a chain's parser may return LangChain's own kind of text
         if isinstance(value, str):
-            # A chain's parser may return LangChain's own kind of text.
-            return Found(str(value), where) if value.strip() else None
+            return Found(value, where) if value.strip() else None
         message = self.message(value)
         if message is not None:
             is_said = message.role in {"assistant", "system"} and message.text
@@ -556,9 +569,9 @@ class Reader:
         return next(filter(None, found), None)
 
     def _wrapped(self, fields: Mapping[Any, Any], where: str) -> Found | None:
-        for key, held in fields.items():
+        for key, held in islice(fields.items(), _MOST_VALUES):
             if isinstance(held, Mapping) and key not in _NO_STATEMENTS:
-                found = self._under(_SURE_ANSWER_KEYS, held, f"{where}.{key}")
+                found = self._under(_SURE_ANSWER_KEYS, plain(held), f"{where}.{key}")
                 if found:
                     return found
         return None
@@ -567,16 +580,18 @@ class Reader:
         """Answer value as text: what a person reads of it, field by field.
 
         An answer includes its other statements, such as key points or a price: an invented one must
-        not pass because of the others.
+        not pass because of the others. A value of very many parts is data, not an answer.
         """
+        value = plain(value)
         if value is None or isinstance(value, str) or self.message(value) is not None:
             return None if value is None else self.answer(value, where)
         if isinstance(value, list | tuple) and (self.messages(value) or self.passages(value)):
             return self.answer(value, where) if self.messages(value) else None
         if not isinstance(value, list | tuple) and self.fields(value) is None:
             return None
-        stated = self._statements(value, ())
-        if not stated:
+        left = repeat(object(), _MOST_STATEMENTS)
+        stated = self._statements(value, (), left)
+        if not stated or not next(left, None):
             return None
         named = {path[0] for path, _ in stated if path}
         main = next((key for key in (*ANSWER_KEYS, "content") if key in named), None)
@@ -591,22 +606,30 @@ class Reader:
         ]
         return Found("\n\n".join(lines), where)  # paragraphs: each is a claim of its own
 
-    def _statements(self, value: Any, around: tuple[int, ...]) -> list[tuple[tuple[str, ...], str]]:
+    def _statements(
+        self, value: Any, around: tuple[int, ...], left: Iterator[object]
+    ) -> list[tuple[tuple[str, ...], str]]:
         """The texts and numbers in an answer, with the names of the fields that lead to each.
 
         Args:
             value: The answer, or a part of it.
             around: The ids of what it is in: an object may hold itself.
+            left: Has an item for each value that may still be looked at.
         """
+        inside = (*around, id(value))
+        value = plain(value)
         if isinstance(value, str):
             return [((), value.strip())] if value.strip() else []
-        if isinstance(value, bool) or value is None or len(around) > _DEPTH or id(value) in around:
+        if isinstance(value, bool) or value is None or len(around) > _DEPTH or inside[-1] in around:
             return []
         if isinstance(value, int | float):
             return [((), str(value))]
-        inside = (*around, id(value))
         if isinstance(value, list | tuple | set | frozenset):
-            return [each for held in value for each in self._record(self._statements(held, inside))]
+            return [
+                each
+                for held, _ in zip(value, left, strict=False)
+                for each in self._record(self._statements(held, inside, left))
+            ]
         fields = self.fields(value)
         if fields is None:
             # Dates, enumerations, decimals; an object's address says nothing.
@@ -614,9 +637,9 @@ class Reader:
             return [] if text.startswith("<") or " object at 0x" in text else [((), text)]
         return [
             ((str(key), *path), text)
-            for key, held in fields.items()
+            for (key, held), _ in zip(fields.items(), left, strict=False)
             if key not in _NO_STATEMENTS
-            for path, text in self._statements(held, inside)
+            for path, text in self._statements(held, inside, left)
         ]
 
     @staticmethod
@@ -636,14 +659,15 @@ class Reader:
     def messages(self, value: Any) -> Sequence[Any] | None:
         """Conversation that a value is, or holds under `messages`; not read yet."""
         if isinstance(value, Mapping):
-            value = value.get("messages")
+            value = plain(value).get("messages")
+        value = plain(value)
         if not isinstance(value, _LISTS) or not value:
             return None
         return value if self.message(value[0]) is not None else None
 
     def earlier(self, inputs: Any) -> Sequence[Any] | None:
         """Conversation in an application's inputs, perhaps with its question."""
-        held = inputs
+        held = inputs = plain(inputs)
         # Most requests have no conversation; they pay for a few looks into a dictionary only.
         if not isinstance(inputs, _LISTS):
             fields = self.fields(inputs) or {}
@@ -651,7 +675,7 @@ class Reader:
                 held = fields.get(key)
                 if messages := self.messages(held) or _exchanges(held):
                     return messages
-            held = fields.get("messages")
+            held = plain(fields.get("messages"))
         if not isinstance(held, _LISTS) or len(held) < 2:
             return None
         return held if self.message(held[0]) is not None else None
@@ -696,7 +720,7 @@ class Reader:
 
         They are listed as JSON, or as the `str()` of a list of dictionaries or documents.
         """
-        todo = []
+        todo, text = [], plain(text)
         if text.lstrip()[:1] in {"{", "["}:
             with contextlib.suppress(ValueError, RecursionError):
                 todo = [(json.loads(text), True)]
@@ -711,8 +735,12 @@ class Reader:
                 todo += [(v, len(value) == 1 or k in HIT_KEYS) for k, v in value.items()]
         return [Passage(text)] if text.strip() else []
 
-    def passages(self, value: Any, depth: int = _DEPTH) -> list[Passage]:
+    def passages(self, value: Any) -> list[Passage]:
         """Every document inside a value: in lists, mappings, pairs with a score, tool messages."""
+        return self._passages(value, _DEPTH, repeat(object(), _MOST_DOCUMENTS))
+
+    def _passages(self, value: Any, depth: int, left: Iterator[object]) -> list[Passage]:
+        value = plain(value)
         if value is None or isinstance(value, str | int | float):
             return []
         passage = self._document(value)
@@ -720,14 +748,18 @@ class Reader:
             return [] if passage is None else [passage]
         inner: Iterable[Any]
         if isinstance(value, list | tuple | set | frozenset):
-            inner = islice(value, _MOST_DOCUMENTS)
+            inner = value
             if self.messages(value):
                 inner = [message.artifact for message in self.this_turn(value)]
         elif (message := self.message(value)) is not None:
             inner = [message.artifact]
         else:
             inner = (self.fields(value) or {}).values()
-        return [passage for each in inner for passage in self.passages(each, depth - 1)]
+        return [
+            passage
+            for each, _ in zip(inner, left, strict=False)
+            for passage in self._passages(each, depth - 1, left)
+        ]
 
     def by_key(self, value: Any) -> dict[Any, list[Passage]]:
         """The lists of documents right under a mapping's keys; an empty list is one too."""
@@ -736,6 +768,7 @@ class Reader:
 
     def document_list(self, value: Any) -> list[Passage] | None:
         """A list of documents, or of pairs of a document and a score; None if it is another."""
+        value = plain(value)
         if not isinstance(value, _LISTS):
             return None
         passages: list[Passage] = []
@@ -757,8 +790,9 @@ class Reader:
     def listed(self, value: Any) -> list[Passage] | None:
         """A list of documents, texts or dictionaries with a text; None if it is another."""
         passages: list[Passage] = []
+        value = plain(value)
         held: Iterable[Any] = value if isinstance(value, list | tuple) else (None,)
-        for item in islice(held, _MOST_DOCUMENTS):
+        for item in map(plain, islice(held, _MOST_DOCUMENTS)):
             passage = Passage(item) if isinstance(item, str) else self._document(item)
             for key in _TEXT_KEYS if passage is None and isinstance(item, Mapping) else ():
                 if passage is None and isinstance(item.get(key), str):
@@ -771,11 +805,12 @@ class Reader:
     def context_texts(self, value: Any) -> list[str]:
         """The texts under a mapping's context keys."""
         fields = self.fields(value) or {}
-        held = [fields[key] for key in CONTEXT_KEYS if key in fields]
+        held = [plain(fields[key]) for key in CONTEXT_KEYS if key in fields]
         return [text for text in held if isinstance(text, str) and text.strip()]
 
     def _document(self, value: Any) -> Passage | None:
         """A document, or a pair of one and its score."""
+        value = plain(value)
         if not isinstance(value, tuple) or len(value) != 2:
             return self.passage(value)
         passage = self.passage(value[0])
@@ -790,7 +825,7 @@ class Reader:
         metadata = metadata if isinstance(metadata, Mapping) else None
         score = score_in(metadata)
         return Passage(
-            value[key],
+            plain(value[key]),
             str(own_id) if isinstance(own_id, str | int) and own_id != "" else None,
             score_in(value) if score is None else score,
             dict(metadata) if metadata else None,

@@ -90,7 +90,7 @@ async def test_limits_are_shared_over_tls_with_a_trusted_certificate(tmp_path):
     assert await storage_behind_tls(tmp_path, trusts) == "shared"
 
 
-@pytest.mark.parametrize("kind", ["nobody's", "another host's"])
+@pytest.mark.parametrize("kind", ["nobody's", *MISTRUSTED])
 async def test_a_storage_without_a_trusted_certificate_shares_nothing_and_the_log_says_why(
     kind, tmp_path, caplog
 ):

@@ -153,3 +153,25 @@ def test_a_list_of_documents_without_an_end_does_not_hold_up_the_request(key):
     assert RunnableLambda(lambda _: output).invoke("How long?", config)[key] is output[key]
     assert handler.monitor.stats().started == 1
     handler.monitor.close()
+
+
+@pytest.mark.parametrize("place", ["output", "answer", "state", "input"])
+def test_a_text_of_a_class_of_its_own_is_read_without_its_methods(place):
+    def fail(*args):
+        raise AssertionError("the application's code was run")
+
+    methods = dict.fromkeys(("__str__", "__len__", "__eq__", "strip", "startswith"), fail)
+    text = type("Text", (str,), {**methods, "__hash__": str.__hash__})("Refunds take five days.")
+    documents = [Document("Refunds take five days.")]
+    made = {"context": documents, "answer": "Refunds take five days.", "note": "none"}
+    made |= {"answer": text} if place == "answer" else {"note": text} if place == "state" else {}
+    fetch = RunnableLambda(lambda given: {**given, "context": documents})
+    chain = fetch | RunnableLambda(lambda given: text if place == "output" else made)
+    handler = RagaliqCallbackHandler(judge="local")
+    given = {"question": "How long?", "note": text if place == "input" else "none"}
+    output = chain.invoke(given, {"callbacks": [handler]})
+    assert output is (text if place == "output" else made)
+    assert handler.monitor.flush(30)
+    stats = handler.monitor.stats()
+    assert (handler.errors, stats.incomplete) == (0, {})
+    handler.monitor.close()

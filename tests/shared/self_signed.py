@@ -22,6 +22,8 @@ subjectAltName = {name}
 
 def self_signed(folder, name="IP:127.0.0.1", *, expired=False):
     """The server's side of a connection; the certificate for `name` is made in `folder`."""
+    # A context of an earlier test may trust that one's authority.
+    getattr(ssl.create_default_context, "cache_clear", lambda: None)()
     certificate, key = folder / "certificate.pem", folder / "key.pem"
     request = f"openssl req -newkey rsa:2048 -nodes -subj /CN=localhost -keyout {key} "
     if expired:

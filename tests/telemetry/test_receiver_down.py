@@ -4,6 +4,7 @@ import gc
 import logging
 import subprocess
 import sys
+from contextlib import suppress
 
 import pytest
 from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
@@ -14,10 +15,12 @@ from opentelemetry.sdk.trace import ReadableSpan
 from receivers import receiver
 from served import langchain_app, number_of, question
 
+from connections import listening
 from langchain_ragaliq import RagaliqCallbackHandler
 from ragaliq import Monitor, TelemetryOptions
 from ragaliq.telemetry.setup import TelemetrySetup
 from ragaliq.testing import ScriptedJudge
+from self_signed import MISTRUSTED, self_signed
 
 pytestmark = pytest.mark.slow
 
@@ -106,3 +109,35 @@ def test_the_process_ends_without_waiting_for_the_receiver(url):
     assert (done.returncode, done.stdout) == (0, "served"), done.stderr
     # What SDK 1.39's own metric reader meets it logs with all its frames.
     assert "Traceback" not in done.stderr.partition("Exception while exporting metrics")[0]
+
+
+@pytest.mark.parametrize("kind", ["nobody's", *MISTRUSTED])
+def test_a_receiver_without_a_trusted_certificate_gets_nothing_and_the_log_says_why(
+    kind, tmp_path, monkeypatch, caplog
+):
+    options, reason = MISTRUSTED.get(kind, ({}, "self-signed certificate"))
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "4")  # a retry is logged with its reason
+    for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):  # before the exporter's own
+        monkeypatch.delenv(name, raising=False)
+    heard, context = [], self_signed(tmp_path, **options)
+    trusts = {"certificate_file": f"{tmp_path}/certificate.pem"} if options else {}
+
+    def serve(line):
+        with suppress(OSError), line, context.wrap_socket(line, server_side=True) as inside:
+            heard.append(inside.recv(1000))
+
+    with listening(serve) as port:
+        address = f"https://127.0.0.1:{port}/v1"
+        setup = TelemetrySetup(
+            Resource.create({}),
+            span_exporter=OTLPSpanExporter(f"{address}/traces", **trusts),
+            log_exporter=OTLPLogExporter(f"{address}/logs", **trusts),
+            metric_reader=InMemoryMetricReader(),
+            exit_timeout=0.1,
+        )
+        setup.tracer_provider.get_tracer("shop").start_span("very-secret").end()
+        assert not setup.flush(5.0)
+        setup.shutdown(5.0)
+    assert [said for said in heard if said] == []
+    assert reason in caplog.text.replace("doesn't match", "IP address mismatch")
+    assert "very-secret" not in caplog.text

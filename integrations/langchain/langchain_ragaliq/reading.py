@@ -30,6 +30,7 @@ from ragaliq.capture import (
     Message,
     Reader,
     document_blocks,
+    plain,
     score_in,
     text_blocks,
     texts_in,
@@ -180,9 +181,9 @@ class StateReader:
         for key, value in islice(values.items(), _MOST_KEYS):
             if value is None or id(value) in self._texts:
                 continue
-            if isinstance(value, str) and value:
+            if isinstance(value, str) and (text := plain(value)):
                 self._texts[id(value)] = value
-                yield key, value
+                yield key, text
             elif type(value) in {list, tuple, dict} and value:
                 self._texts[id(value)] = value
                 for text in islice(texts_in(value, 3), _SAMPLE):

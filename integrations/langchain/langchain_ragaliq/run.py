@@ -29,6 +29,8 @@ from ragaliq.capture import (
     Overrides,
     RecordedRun,
     RunLog,
+    named_id,
+    plain,
     provided_passages,
     text_blocks,
     texts_in,
@@ -174,8 +176,8 @@ class LangChainRun:
         thread_id = names.get("thread_id")
         self.log.keeps_turns = self.log.keeps_turns or thread_id is not None
         for found in (names.get("session_id"), thread_id, names.get("conversation_id")):
-            if self.session_id is None and found is not None:
-                self.session_id = str(found)
+            if self.session_id is None and (name := named_id(found)) is not None:
+                self.session_id = name
                 self.log.is_conversation = True
 
     def step_started(
@@ -232,6 +234,7 @@ class LangChainRun:
     def step_ended(self, run: int, outputs: Any) -> None:
         """Handle the end of a step."""
         self.open_steps.discard(run)
+        outputs = plain(outputs)
         log = self.log
         if isinstance(outputs, str):
             log.text_passed(run, outputs)
@@ -240,7 +243,7 @@ class LangChainRun:
             log.step_returned(run, by_key=self.state.documents_by_key(outputs))
             for key, value in islice(outputs.items(), _MOST_KEYS):
                 if isinstance(value, str):  # the texts of messages are of a kind of their own
-                    log.text_passed(run, value, key)
+                    log.text_passed(run, plain(value), key)
                 elif type(value) is list and key not in _CONTEXT_KEYS:
                     self._listed(run, value, key)
         elif type(outputs) is ChatPromptValue:
@@ -264,7 +267,7 @@ class LangChainRun:
         for value in values[:_MOST_TEXTS]:
             if not isinstance(value, str):
                 return
-            self.log.text_passed(run, value, key)
+            self.log.text_passed(run, plain(value), key)
 
     def replied(self, run: int, result: LLMResult) -> None:
         """Handle a model's reply; the last one outside retrievers may be the answer."""

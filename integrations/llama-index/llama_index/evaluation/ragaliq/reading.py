@@ -46,7 +46,9 @@ from ragaliq.capture import (
     Reader,
     asked_in,
     models_words,
+    plain,
     question_in,
+    score_in,
     texts_in,
 )
 
@@ -64,6 +66,7 @@ _RESPONSES = (
 )
 _NODES = (NodeWithScore, BaseNode)  # made once: a step may hand on hundreds
 _MOST_FIELDS, _MOST_TEXTS = 64, 16  # of an event that are looked at
+_MOST_NODES = 10_000  # of a list: a lazy one may have no end
 
 
 class LlamaIndexReader(Reader):
@@ -73,11 +76,11 @@ class LlamaIndexReader(Reader):
         """Message: a `ChatMessage`, or one of the base class."""
         if not isinstance(value, ChatMessage):
             return super().message(value)
-        texts = tuple(block.text for block in value.blocks if isinstance(block, TextBlock))
+        texts = tuple(plain(block.text) for block in value.blocks if isinstance(block, TextBlock))
         is_call = any(isinstance(block, ToolCallBlock) for block in value.blocks)
-        is_call = is_call or bool(value.additional_kwargs.get("tool_calls"))
+        is_call = is_call or bool(plain(value.additional_kwargs.get("tool_calls")))
         documents = tuple(
-            piece.text
+            plain(piece.text)
             for block in value.blocks
             if isinstance(block, CitableBlock)
             for piece in block.content
@@ -97,14 +100,14 @@ class LlamaIndexReader(Reader):
     def fields(self, value: Any) -> Mapping[Any, Any] | None:
         """The fields of an event, also those made up on the spot, and what the base class knows."""
         if isinstance(value, QueryBundle):
-            return {"query_str": value.query_str}
+            return {"query_str": plain(value.query_str)}
         return fields_of(value) if isinstance(value, Event) else super().fields(value)
 
     def answer_text(self, value: Any, where: str = "output") -> Found | None:
         """The text that a person reads, of responses too."""
         for kind, read in _ANSWERS:
             if isinstance(value, kind):
-                held = read(value)
+                held = plain(read(value))
                 # Response classes do not look at what they are given: it may be another response.
                 if not isinstance(held, str):
                     return self.answer_text(held, where)
@@ -114,6 +117,7 @@ class LlamaIndexReader(Reader):
 
     def listed(self, value: Any) -> list[Passage] | None:
         """List as in the base class; nodes without text are skipped."""
+        value = plain(value)
         if isinstance(value, list | tuple):
             nodes = (NodeWithScore, BaseNode)
             value = [v for v in value if not isinstance(v, nodes) or passages_of([v])]
@@ -138,15 +142,22 @@ def passages_of(nodes: Iterable[NodeWithScore | BaseNode]) -> list[Passage]:
     passages = []
     for node in nodes:
         # The synthesizers put metadata before the text: claims made from it are in the context.
-        text = node.get_content(metadata_mode=MetadataMode.LLM)
+        text = plain(node.get_content(metadata_mode=MetadataMode.LLM))
         if text.strip():
             metadata, shown_as = node.metadata, ""
             if "sql_query" in metadata and "col_keys" in metadata:
-                shown_as = node.get_content(metadata_mode=MetadataMode.NONE)
+                shown_as = plain(node.get_content(metadata_mode=MetadataMode.NONE))
                 text = _rows(text, metadata)
-            score = getattr(node, "score", None)
+            score = score_in({"score": getattr(node, "score", None)})
             passages.append(Passage(text, node.node_id, score, metadata, shown_as))
     return passages
+
+
+def nodes_listed(value: Any) -> list[NodeWithScore | BaseNode]:
+    """Nodes in a list; the first ones of very many."""
+    held = plain(value)
+    items = islice(held, _MOST_NODES) if isinstance(held, list | tuple) else ()
+    return [each for each in items if type(each) is NodeWithScore or isinstance(each, _NODES)]
 
 
 def _rows(text: str, metadata: Mapping[str, Any]) -> str:
@@ -166,31 +177,31 @@ def nodes_in(event: Any) -> list[NodeWithScore | BaseNode]:
     found: list[NodeWithScore | BaseNode] = []
     # On the request path: `fields_of` asks pydantic for the fields, which takes twice as long.
     given = (*vars(event).values(), *event.to_dict().values()) if isinstance(event, Event) else ()
-    for held in given:
-        if isinstance(held, list) and held and isinstance(held[0], _NODES):
-            found += [n for n in held if type(n) is NodeWithScore or isinstance(n, _NODES)]
+    for held in map(plain, islice(given, _MOST_FIELDS)):
+        if type(held) is list and held and isinstance(held[0], _NODES):
+            found += nodes_listed(held)
     return found
 
 
-def sources_of(payload: Any) -> list[NodeWithScore]:
+def sources_of(payload: Any) -> list[NodeWithScore | BaseNode]:
     """Source nodes of a response, including those of its tools."""
     if isinstance(payload, AgentChatResponse | StreamingAgentChatResponse):
         # LlamaIndex fills in the nodes of its tools' answers, unless they are asynchronous streams.
         inner = (sources_of(output.raw_output) for output in payload.sources)
-        return list(payload.source_nodes) or [node for nodes in inner for node in nodes]
+        return nodes_listed(payload.source_nodes) or [node for nodes in inner for node in nodes]
     if isinstance(payload, _RESPONSES):
-        return list(payload.source_nodes or ())
+        return nodes_listed(payload.source_nodes)
     return []
 
 
 def shown_passages(nodes: Any) -> list[Passage]:
     """Passages of retrieved nodes as plain code puts them into a prompt: without metadata."""
-    found = nodes if isinstance(nodes, list) else []
     return [
-        Passage(text, each.node_id, getattr(each, "score", None), each.metadata)
-        for each in found
-        if isinstance(each, NodeWithScore | BaseNode)
-        and (text := each.get_content(metadata_mode=MetadataMode.NONE)).strip()
+        Passage(
+            text, each.node_id, score_in({"score": getattr(each, "score", None)}), each.metadata
+        )
+        for each in nodes_listed(nodes)
+        if (text := plain(each.get_content(metadata_mode=MetadataMode.NONE))).strip()
     ]
 
 
@@ -215,10 +226,11 @@ def query_of(bound_args: BoundArguments) -> str:
 
 def text_of(value: Any) -> str:
     """Text of a question of any type; empty if it has none."""
+    value = plain(value)
     if isinstance(value, str):
         return value
     if isinstance(value, QueryBundle):
-        return value.query_str
+        return str(plain(value.query_str))
     if isinstance(value, ChatMessage):
         message = READER.message(value)
         return "" if message is None else asked_in(message)
@@ -277,7 +289,7 @@ def labels_of(tags: Mapping[str, Any]) -> tuple[str, ...]:
         elif value is True:
             labels.append(key)
         elif key != "session_id" and isinstance(value, str | int) and value is not False:
-            labels.append(f"{key}={value}")
+            labels.append(f"{key}={plain(value)}")
     return tuple(labels)
 
 
@@ -290,7 +302,7 @@ def prompt_of(bound_args: BoundArguments) -> list[Message]:
     messages = given.get("messages")
     if messages is None:
         args, kwargs = given.get("args") or (None,), given.get("kwargs") or {}
-        prompt = given.get("prompt", kwargs.get("prompt", args[0]))
+        prompt = plain(given.get("prompt", kwargs.get("prompt", args[0])))
         return [Message("user", (prompt,))] if isinstance(prompt, str) else []
     read = (READER.message(message) for message in messages)
     return [message for message in read if message is not None]
@@ -358,6 +370,7 @@ def model_name_of(model: Any) -> str | None:
 
 def _texts_in(value: Any, depth: int = 5) -> list[str]:
     """Texts inside a tool call's arguments, in any client's format."""
+    value = plain(value)
     if isinstance(value, str):
         if value[:1] in "{[":
             try:
@@ -387,6 +400,7 @@ def payload_of(result: Any) -> Any:
     if isinstance(result, StopEvent):
         return payload_of(fields_of(result) if result.result is None else result.result)
     if isinstance(result, Mapping):
+        result = plain(result)
         held = [result[key] for key in ANSWER_KEYS if result.get(key) is not None]
         # A response, or what a service says of it; what else an answer states is read with it.
         return next((each for each in held if isinstance(each, _RESPONSES)), result)

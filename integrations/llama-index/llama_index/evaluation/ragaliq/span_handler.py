@@ -7,7 +7,7 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -43,7 +43,7 @@ from llama_index.core.instrumentation.span_handlers import BaseSpanHandler
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.prompts import ChatPromptTemplate
 from llama_index.core.response_synthesizers import BaseSynthesizer
-from llama_index.core.schema import BaseNode, NodeWithScore
+from llama_index.core.schema import NodeWithScore
 from llama_index.core.tools import BaseTool, ToolOutput
 from llama_index.core.workflow import StopEvent, Workflow
 
@@ -57,6 +57,7 @@ from llama_index.evaluation.ragaliq.reading import (
     metadata_of,
     model_name_of,
     nodes_in,
+    nodes_listed,
     output_of,
     passages_of,
     payload_of,
@@ -103,6 +104,7 @@ from ragaliq.capture import (
     RunRegistry,
     Search,
     find_current_runs,
+    named_id,
     note_search,
     provided_passages,
     question_shown,
@@ -249,10 +251,10 @@ class LlamaIndexRun:
         """True if one of its spans answers from given nodes."""
         return _Part.SYNTHESIZE in self.parts.values()
 
-    def evidence(self, nodes: Iterable[NodeWithScore | BaseNode]) -> list[Passage]:
-        """Passages of nodes, without those that sub-question and multi-step engines make."""
+    def evidence(self, nodes: Any) -> list[Passage]:
+        """Passages of a list of nodes, without those that some engines make of answers."""
         passages = []
-        for each in nodes:
+        for each in nodes_listed(nodes):
             # Most nodes come by twice, as what was retrieved and as what is answered from.
             if type(each) is NodeWithScore or isinstance(each, NodeWithScore):
                 node, score = each.node, each.score
@@ -260,7 +262,7 @@ class LlamaIndexRun:
                 node, score = each, None
             text = getattr(node, "text", None)
             before = self.nodes.get(id(node))
-            if before is not None and before[1] is text and before[2].score == score:
+            if before is not None and before[1] is text and before[2].score is score:
                 passages.append(before[2])
                 continue
             for passage in passages_of([each]):
@@ -300,7 +302,7 @@ class LlamaIndexRun:
             log.answering(span.id, [Passage(text) for text in chunks if isinstance(text, str)])
         elif part is _Part.SYNTHESIZE and not span.id.startswith("Generation."):
             # `Generation` is given nodes too, but shows its model none of them.
-            log.answering(span.id, self.evidence(arguments.arguments.get("nodes") or ()))
+            log.answering(span.id, self.evidence(arguments.arguments.get("nodes")))
 
     def _prompt(self, span: _Started) -> list[Message]:
         """Prompt of a model; of a completion, the messages that its prompt is written from."""
@@ -325,7 +327,7 @@ class LlamaIndexRun:
         elif part is _Part.RETRIEVE:
             log.retrieved(span_id, self.evidence(result))
         elif part is _Part.RERANK:
-            given = self.evidence(bound_args.arguments.get("nodes") or ())
+            given = self.evidence(bound_args.arguments.get("nodes"))
             self.nodes.clear()  # it may have changed them, their metadata too
             log.reranked(span_id, self.evidence(result), given=given)
         elif part is _Part.ENGINE or part is _Part.WORKFLOW:
@@ -360,7 +362,7 @@ class LlamaIndexRun:
     def passed(self, span_id: Hashable, event: Any, *, is_input: bool = False) -> None:
         """Keep an event's texts, which may be evidence."""
         for key, value in fields_handed_on(event):
-            if isinstance(value, list | dict):  # the same state is handed on and on, and may grow
+            if type(value) in (list, dict):  # the same state is handed on and on, and may grow
                 before, size = self.handed.get((key, id(value))), len(value)
                 if before is not None and before[1] == size:
                     continue
@@ -379,7 +381,7 @@ class LlamaIndexRun:
         if tool.metadata.fn_schema is type(output.raw_output):
             self.not_evidence.add(output.content)  # a form that the model itself has filled in
             return
-        raw = output.raw_output if isinstance(output.raw_output, list) else []
+        raw = nodes_listed(output.raw_output)
         nodes = [node for node in raw if isinstance(node, NodeWithScore)]
         if nodes:
             self.log.tool_returned(span_id, passages_of(nodes))
@@ -860,9 +862,8 @@ class RagaliqSpanHandler(FramingHandler, BaseSpanHandler[BaseSpan], BaseEventHan
         """Open a new run."""
         run = LlamaIndexRun(key, RunLog(key, {key: None}), handle, part)
         run.target = openinference_target() or current_span_target()
-        session_id = tags.get("session_id")
-        run.session_id = None if session_id is None else str(session_id)
-        run.log.is_conversation = session_id is not None
+        run.session_id = named_id(tags.get("session_id"))
+        run.log.is_conversation = run.session_id is not None
         run.log.tags = labels_of(tags)
         self._runs.open(run)
         return run
