@@ -266,7 +266,7 @@ class Journal:
         try:
             found = json.loads(lines[0])
             is_journal = found[_HEADER] == _VERSION
-        except (ValueError, TypeError, LookupError):
+        except (ValueError, TypeError, LookupError, RecursionError):
             is_journal = False
         if not is_journal:
             raise DatasetError(f"{self.path} is not a journal of judged claims; name another file")

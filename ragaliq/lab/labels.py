@@ -438,6 +438,6 @@ def _rows_of(path: str | Path, model: type[_Model]) -> Iterator[_Model]:
 def _is_json(line: bytes) -> bool:
     try:
         json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return True

@@ -210,7 +210,7 @@ def _header_of(line: bytes, path: Path) -> dict[str, Any]:
     try:
         header: dict[str, Any] = json.loads(line)
         version, settings = header[HEADER], header["settings"]
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, LookupError, RecursionError):
         raise DatasetError(
             f"{path} is not a results file of ragaliq (its first line does not say so); "
             "`ragaliq evaluate --out results.jsonl` writes one"

@@ -271,7 +271,7 @@ def _full_answer(record: EvaluationRecord) -> dict[str, Any]:
             {
                 "name": name,
                 "status": result.status.value,
-                "score": result.score,
+                "score": finite(result.score),
                 "passed": result.passed,
                 "threshold": finite(result.threshold) or 0.0,
                 "higher_is_better": result.higher_is_better,

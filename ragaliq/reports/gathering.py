@@ -97,7 +97,7 @@ class Gathering:
             *(
                 [
                     self._positions[SeriesKey.by_judge(name, result)],
-                    None if result.score is None else round(result.score, 3),
+                    None if (score := finite(result.score)) is None else round(score, 3),
                     self._statuses.setdefault(result.status.value, len(self._statuses)),
                 ]
                 for name, result in record.results.items()
