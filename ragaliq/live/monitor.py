@@ -970,7 +970,8 @@ class Monitor:
             RUNTIME.call(self.queue.cancel, self.counters)
             # Give cancelled evaluations a moment to count themselves and release their connections.
             left = max(0.5, deadline - time.monotonic())
-            self.queue.wait(self.counters, left, whatever=True)
+            if not self.queue.wait(self.counters, left, whatever=True):
+                self.queue.count_stuck(self.counters)
         finished = self.sinks.flush(max(0.25, deadline - time.monotonic())) and finished
         return RUNTIME.let_go(self._uses, max(0.25, deadline - time.monotonic())) and finished
 

@@ -197,6 +197,13 @@ class JudgeQueue:
             if run.counters is counters:
                 task.cancel()
 
+    def count_stuck(self, counters: RunCounters) -> None:
+        """Count the runs in progress of a monitor, where a judge blocks the thread to the end."""
+        with self._lock:
+            left = [run for run in self._working.values() if run.counters is counters]
+        for run in left:
+            run.end("shutdown")
+
     def _drop(self, runs: list[RunHandle], reason: Outcome) -> None:
         for run in runs:
             run.end(reason)

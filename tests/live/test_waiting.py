@@ -114,6 +114,23 @@ def test_close_counts_what_it_leaves_undone_and_refuses_what_comes_later(monitor
     assert (monitor.stats().outcomes, monitor.stats().pending) == ({"shutdown": 6}, 0)
 
 
+def test_close_counts_also_runs_whose_judge_blocks_the_thread(monitor_of, case):
+    released = threading.Event()
+
+    class Blocking(ScriptedJudge):
+        async def evaluate_relevance(self, query, response):
+            released.wait(20.0)
+            return await super().evaluate_relevance(query, response)
+
+    monitor = monitor_of(judge=Blocking(), metrics=["relevance"], concurrency=4)
+    for _ in range(6):
+        monitor.submit(case)
+    assert monitor.close(timeout=0.2) is False
+    stats = monitor.stats()
+    released.set()
+    assert (stats.outcomes, stats.pending) == ({"shutdown": 6}, 0)
+
+
 def test_a_closed_monitor_is_idle_for_whoever_asks(monitor_of, case):
     monitor = monitor_of()
     monitor.submit(case)
