@@ -16,14 +16,16 @@ from ragaliq.cli.console import Command, ExitCode, errors, escape_for_terminal, 
 from ragaliq.cli.outputs import require_writable
 from ragaliq.datasets.rows import is_place
 from ragaliq.errors import ConfigurationError, DatasetError
+from ragaliq.records import EvaluationRecord
 from ragaliq.records.results_file import read_results_file
 from ragaliq.records.summary import joint_score
-from ragaliq.reports.comparison import Comparison, MetricChange, columns_of
+from ragaliq.reports.comparison import Change, Comparison, MetricChange, columns_of
 from ragaliq.reports.wording import number_of
 from ragaliq.statistics import hajek_mean, paired_difference
 
 _MOST_OF_A_QUESTION = 80  # characters
-_ENDINGS = (".json", ".md", ".xml")
+_MOST_SIDE_BY_SIDE = 200
+_ENDINGS = (".html", ".htm", ".json", ".md", ".xml")
 _EVERY = "all"
 _INTERVAL = len("-0.23 to -0.04")
 
@@ -198,15 +200,15 @@ def compare(
         typer.Option(
             "--out",
             "-o",
-            help="A file for the comparison: .json, .md for a pull request, .xml (JUnit); "
-            "repeatable.",
+            help="A file for the comparison: .html (changed answers side by side), .json, .md for "
+            "a pull request, .xml (JUnit). Repeatable.",
         ),
     ] = None,
 ) -> int:
     """Compare two runs over the same cases. Pairs them by id, else by question and context."""
     for path in out or ():
         if path.suffix.lower() not in _ENDINGS:
-            raise ConfigurationError(f"--out {path}: end the name in .json, .md or .xml")
+            raise ConfigurationError(f"--out {path}: end the name in .html, .json, .md or .xml")
     gates = [_Gate.of(text) for text in fail_if_worse or ()]
     require_writable(
         [("--out", path) for path in out or ()], read=[("results", first), ("results", second)]
@@ -227,9 +229,10 @@ def compare(
         [_change_of(metric, gates) for metric in metrics],
     )
     _show(found, metrics, before, after, pairs, show=show)
-    for path in out or ():
-        found.write(path)
     if out:
+        changes, more = _changes(before, after, metrics)
+        for path in out:
+            found.write(path, changes, more)
         errors.print(escape_for_terminal(f"written: {', '.join(map(str, out))}"))
     problems = [each.problem for each in found.metrics if each.problem]
     for problem in problems:
@@ -292,6 +295,28 @@ def _show(
         scores = sum(each.name in case.repeats for case in (*before.cases, *after.cases))
         if alone := scores - 2 * len(each.scored):
             errors.print(f"{each.name}: scores without a partner in the other file: {alone:,}")
+
+
+def _changes(
+    before: _Results, after: _Results, metrics: Iterable[_Metric]
+) -> tuple[list[Change], int]:
+    """Cases whose score changed, the largest losses first, and the number beyond the limit."""
+    losses: dict[str, _Scored] = {}
+    for each in (each for metric in metrics for each in metric.changed()):
+        held = losses.setdefault(each.pair.first.id, each)
+        if each.gain < held.gain:
+            losses[each.pair.first.id] = each
+    changed = sorted(losses.values(), key=lambda each: each.gain)
+    shown = [each.pair for each in changed[:_MOST_SIDE_BY_SIDE]]
+    ours = _records(before.path, {pair.first.id for pair in shown})
+    theirs = _records(after.path, {pair.second.id for pair in shown})
+    found = [Change(pair.label, (ours[pair.first.id], theirs[pair.second.id])) for pair in shown]
+    return found, len(changed) - len(shown)
+
+
+def _records(path: Path, ids: set[str]) -> dict[str, EvaluationRecord]:
+    """Records of these cases; of a repeated one, the last."""
+    return {each.observation: each for each in read_results_file(path) if each.observation in ids}
 
 
 def _require_one_epoch(before: _Results, after: _Results) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import logging
 from collections.abc import Callable, Sequence
@@ -9,17 +10,24 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+import httpx2
+
 from ragaliq.core.checks import require_positive
+from ragaliq.core.concurrency import pause_before_retry
+from ragaliq.core.proxies import proxy_errors
 from ragaliq.errors import ConfigurationError
 from ragaliq.lab.emit import QualityEmitter, QualityOf
 from ragaliq.lab.sequential import Shift, ShiftTest
 from ragaliq.records import EvaluationRecord
+from ragaliq.records.http import endpoint_of
 from ragaliq.records.store import StoredScore, scores_of
 from ragaliq.statistics.sampling import WeightedSums
 from ragaliq.telemetry.emit import TelemetryOptions
 
 logger = logging.getLogger(__name__)
 
+_ATTEMPTS = 3
+_TIMEOUT = 10.0
 _DAY = 86_400.0
 _DAYS = 28
 _FEWEST = 100  # scores of a release that the next one may be compared with
@@ -150,6 +158,56 @@ class Watch:
         )
 
 
+class Webhook:
+    """Posts changes to an address; a failure is logged, without the address.
+
+    Args:
+        address: Where to; it may hold a key.
+    """
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+
+    async def __call__(self, change: QualityChange) -> None:
+        """Post a change, with two retries."""
+        shift = change.shift
+        body = {
+            "text": change.text,
+            "pipeline": change.pipeline,
+            "metric": change.metric,
+            "direction": shift.direction,
+            "now": shift.now.value,
+            "difference": shift.difference.value,
+            "interval": [shift.difference.low, shift.difference.high],
+            "reference": change.reference,
+            "release": change.release,
+            "time": change.time,
+        }
+        try:
+            client = await asyncio.to_thread(_client)  # reads certificates
+        except ConfigurationError as error:
+            logger.warning("an alarm was not delivered: %s", error)
+            return
+        async with client:
+            for attempt in range(1, _ATTEMPTS + 1):
+                problem = ""
+                try:
+                    response = await client.post(self._address, json=body)
+                    if response.is_success:
+                        return
+                    problem = f"answered {response.status_code}"
+                except httpx2.HTTPError as error:
+                    problem = f"cannot be reached ({type(error).__name__})"
+                if attempt < _ATTEMPTS:
+                    await asyncio.sleep(pause_before_retry(attempt, first=1.0, longest=10.0))
+        logger.warning("an alarm was not delivered: the webhook %s", problem)
+
+
+def _client() -> httpx2.AsyncClient:
+    with proxy_errors():
+        return httpx2.AsyncClient(timeout=_TIMEOUT)
+
+
 class QualityAlarm:
     """Sink that reports when a metric of a pipeline has moved, with an interval.
 
@@ -161,7 +219,8 @@ class QualityAlarm:
         reference: Scores that make a reference.
         alpha: The chance of a false alarm within 28 days, for each metric of each pipeline.
         tolerance: A move of less is none.
-        on_alarm: A function that is called with each change; its `text` is a sentence.
+        on_alarm: A function that is called with each change, or the address of a webhook to which
+            it is posted as JSON: `text`, a sentence that chat tools show, and the figures.
         telemetry: The providers; the process's own by default.
 
     Raises:
@@ -176,7 +235,7 @@ class QualityAlarm:
         reference: int = 1000,
         alpha: float = 0.05,
         tolerance: float = 0.02,
-        on_alarm: Callable[[QualityChange], object] | None = None,
+        on_alarm: Callable[[QualityChange], object] | str | None = None,
         telemetry: TelemetryOptions | None = None,
     ) -> None:
         require_positive("QualityAlarm", reference=reference)
@@ -185,9 +244,11 @@ class QualityAlarm:
         sums.add(1.0, 1.0)
         ShiftTest(sums, alpha=alpha, tolerance=tolerance)
         self._watch = partial(Watch, reference=reference, alpha=alpha, tolerance=tolerance)
-        if on_alarm is not None and not callable(on_alarm):
+        if isinstance(on_alarm, str):
+            on_alarm = Webhook(endpoint_of("QualityAlarm: on_alarm", on_alarm, {}))
+        elif on_alarm is not None and not callable(on_alarm):
             raise ConfigurationError(
-                f"QualityAlarm: on_alarm must be a function, got {type(on_alarm).__name__}"
+                f"QualityAlarm: on_alarm must be a function or an address, got {on_alarm!r}"
             )
         self._on_alarm = on_alarm
         self._emitter = QualityEmitter(telemetry)

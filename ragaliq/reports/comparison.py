@@ -1,4 +1,4 @@
-"""Comparison of two runs: the change of each metric, as JSON, Markdown and JUnit."""
+"""Comparison of two runs: the change of each metric, as a page, JSON, Markdown and JUnit."""
 
 from __future__ import annotations
 
@@ -9,9 +9,33 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from ragaliq._version import __version__
 from ragaliq.core.files import file_errors, owner_only
-from ragaliq.reports.wording import interval_text
+from ragaliq.core.results import EvaluationResult
+from ragaliq.records import EvaluationRecord
+from ragaliq.reports.contents import judged_pieces
+from ragaliq.reports.gathering import claim_sets
+from ragaliq.reports.report import page_file, replace_file, template
+from ragaliq.reports.wording import interval_text, why
 from ragaliq.statistics import PairedDifference
+
+_KINDS = {"CONTRADICTED": "c", "NOT_ENOUGH_INFO": "n", "UNVERIFIED": "u", "SUPPORTED": "s"}
+"""How verdicts are marked."""
+
+
+class Change(NamedTuple):
+    """A case whose scores differ: its question or id, and its record in each run."""
+
+    title: str
+    records: tuple[EvaluationRecord, EvaluationRecord]
+
+
+class _Side(NamedTuple):
+    """Answer of one run: its results, and its text in pieces with the mark of each."""
+
+    results: Sequence[EvaluationResult]
+    reasons: Sequence[str]
+    pieces: Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,8 +102,20 @@ class Comparison(NamedTuple):
     lead: str
     metrics: Sequence[MetricChange]
 
-    def write(self, path: Path) -> None:
-        """Write the format of the path's ending: .json, .md or .xml (JUnit)."""
+    def write(self, path: Path, changes: Sequence[Change], more: int) -> None:
+        """Write the format of the path's ending: .html, .json, .md or .xml (JUnit)."""
+        if path.suffix.lower() in (".html", ".htm"):
+            page = template("comparison.html.j2", style=page_file("report.css")).render(
+                version=__version__,
+                runs=self.runs,
+                lead=self.lead,
+                columns=columns_of(self.runs),
+                scores=[metric.cells() for metric in self.metrics],
+                changes=[(change.title, list(map(_side, change.records))) for change in changes],
+                more=more,
+            )
+            replace_file(path, page.encode("utf-8", "replace"))
+            return
         forms = {".json": self._json, ".md": self._markdown, ".xml": self._junit}
         with (
             file_errors(path),
@@ -129,3 +165,13 @@ class Comparison(NamedTuple):
             elif each.pairs is None:
                 ET.SubElement(case, "skipped", message="no case is scored in both runs")
         return ET.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _side(record: EvaluationRecord) -> _Side:
+    claims = next((found.claims for found in claim_sets(record)), ())
+    response = record.case.response if record.case else ""
+    return _Side(
+        results=list(record.results.values()),
+        reasons=[why(result) for result in record.results.values() if result.passed is False],
+        pieces=[(text, _KINDS.get(v or "", "")) for text, v in judged_pieces(response, claims)],
+    )

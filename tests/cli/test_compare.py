@@ -1,6 +1,7 @@
 """`ragaliq compare`: which case of one file is which of the other, and what changed."""
 
 import json
+import re
 from xml.etree import ElementTree
 
 import pytest
@@ -58,6 +59,24 @@ def test_scores_of_different_epochs_are_not_averaged_unless_asked(compare, ragal
         "faithfulness was scored in two ways, by local with threshold 0.7, epoch " in refused.stderr
     )
     assert "-0.5" in done.stdout
+
+
+def test_changed_answers_stand_side_by_side_in_a_page(compare, ragaliq, tmp_path):
+    hostile = "</style><script>window.hit = 1</script>"
+    compare(
+        named(GOOD, GOOD | {"query": f"When {hostile}?"}, BAD),
+        named(GOOD, BAD | {"query": f"When {hostile}?"}, GOOD),
+    )
+    ragaliq("compare", "first.jsonl", "second.jsonl", "-o", "page.html")
+
+    page = (tmp_path / "page.html").read_text()
+    assert "3 cases paired (3 by id)" in page
+    assert "<script" not in page
+    titles = re.findall(r'<h3 dir="auto">(.*?)</h3>', page)
+    assert [title[:6] for title in titles] == ["case-1", "case-2"]
+    lost, won = page.split("<article")[1:]
+    assert lost.index(f'data-tag="S">{OPENS}') < lost.index(f'data-tag="N">{PARROTS}')
+    assert won.index(f'data-tag="N">{PARROTS}') < won.rindex(f'data-tag="S">{OPENS}')
 
 
 def test_it_says_what_has_no_partner(compare, ragaliq):
@@ -200,7 +219,7 @@ def test_a_gate_that_measures_nothing_is_refused(ragaliq, runs, gate, code, said
 
 
 def test_the_comparison_is_written_for_people_and_for_machines(ragaliq, runs, tmp_path):
-    names = [f"out.{ending}" for ending in ("json", "md", "xml")]
+    names = [f"out.{ending}" for ending in ("json", "md", "xml", "html")]
     outs = [part for name in names for part in ("--out", name)]
     ragaliq("compare", "first.jsonl", "second.jsonl", "--fail-if-worse", *outs, code=1)
 
@@ -217,6 +236,7 @@ def test_the_comparison_is_written_for_people_and_for_machines(ragaliq, runs, tm
     suite = ElementTree.parse(tmp_path / "out.xml").getroot()
     assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
     assert suite.find("testcase/failure").get("message").startswith("faithfulness is worse")
+    assert '<th scope="col">second</th>' in (tmp_path / "out.html").read_text()
 
 
 def test_runs_are_called_by_their_files(ragaliq, runs, tmp_path):

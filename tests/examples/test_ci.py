@@ -98,6 +98,7 @@ def test_the_commands_pass_on_main_and_fail_on_a_worse_change(in_ci, steps, of_m
     comment = (in_ci.folder / "comment.md").read_text()
     assert "worse" in comment
     assert "of 10" in comment
+    assert (in_ci.folder / "changes.html").exists()
 
 
 def test_the_summary_of_a_workflow_shows_the_comment(in_ci):

@@ -1,7 +1,11 @@
 """Alarms: scores that move raise one, with event and gauge; a new judge raises none."""
 
 import asyncio
+import json
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from random import Random
+from threading import Thread
+from typing import ClassVar
 
 import pytest
 from opentelemetry.sdk._logs import LoggerProvider
@@ -12,8 +16,10 @@ from opentelemetry.sdk.resources import Resource
 
 from ragaliq import Monitor, RAGTestCase, TelemetryOptions
 from ragaliq.errors import ConfigurationError
-from ragaliq.lab.alarm import QualityAlarm, Watch
+from ragaliq.lab.alarm import QualityAlarm, QualityChange, Watch, Webhook
+from ragaliq.lab.sequential import Shift
 from ragaliq.records.store import StoredScore
+from ragaliq.statistics import Estimate
 
 DAY = 86_400.0
 SCORE = StoredScore("", "shop", 0.0, "faithfulness", 0.0, 1.0, "judge", "a", "", True)
@@ -153,6 +159,70 @@ def test_the_release_of_the_process_is_in_its_records(monkeypatch):
     assert seen == ["4.2", "5.0"]
 
 
+class Receiver(BaseHTTPRequestHandler):
+    """A webhook that answers with these codes in turn, and keeps what it gets."""
+
+    codes: ClassVar[list[int]] = []
+    got: ClassVar[list[dict]] = []
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["content-length"]))
+        self.got.append(json.loads(body))
+        self.send_response(self.codes.pop(0))
+        self.end_headers()
+
+    def log_message(self, *args):
+        """Print nothing."""
+
+
+@pytest.fixture
+def webhook(monkeypatch):
+    monkeypatch.setattr("ragaliq.lab.alarm.pause_before_retry", lambda *_, **__: 0.0)
+    Receiver.got.clear()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Receiver) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/hook/secret"
+        server.shutdown()
+
+
+NOW = Estimate(value=0.7, low=0.6, high=0.8, method="bets", n=300, effective_n=300.0)
+BY = Estimate(value=-0.2, low=-0.3, high=-0.1, method="bets", n=300, effective_n=300.0)
+CHANGE = QualityChange(
+    pipeline="shop",
+    metric="faithfulness",
+    fingerprint="f",
+    time=1.0,
+    shift=Shift(direction="fell", now=NOW, difference=BY, e_value=40.0),
+    reference="release 1.4",
+)
+
+
+def test_a_change_is_posted_as_a_sentence_with_its_figures(webhook):
+    Receiver.codes[:] = [500, 200]
+    asyncio.run(Webhook(webhook)(CHANGE))
+    first, second = Receiver.got
+    assert first == second
+    sentence = "faithfulness of shop fell to 0.70: -0.20 (-0.30 to -0.10) against release 1.4"
+    assert (first["text"], first["metric"]) == (sentence, "faithfulness")
+
+
+def test_a_webhook_that_is_down_is_logged_without_its_address(webhook, caplog):
+    Receiver.codes[:] = [500, 500, 500]
+    asyncio.run(Webhook(webhook)(CHANGE))
+    assert len(Receiver.got) == 3
+    assert "an alarm was not delivered: the webhook answered 500" in caplog.text
+    assert "secret" not in caplog.text
+
+
+def test_a_webhook_behind_a_proxy_that_cannot_be_used_is_logged_with_its_variable(
+    webhook, caplog, monkeypatch
+):
+    monkeypatch.setenv("ALL_PROXY", "socks://user:SECRET@proxy:1080")
+    asyncio.run(Webhook(webhook)(CHANGE))
+    assert "ALL_PROXY" in caplog.text
+    assert "SECRET" not in caplog.text
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -160,7 +230,7 @@ def test_the_release_of_the_process_is_in_its_records(monkeypatch):
         {"alpha": 1.0},
         {"tolerance": -0.1},
         {"on_alarm": 3},
-        {"on_alarm": "https://hooks.example.org"},
+        {"on_alarm": "hooks.example.org"},
     ],
 )
 def test_settings_out_of_range_are_refused_at_once(wrong):
