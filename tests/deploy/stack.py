@@ -1,6 +1,7 @@
 """The compose file's services as processes of this machine, by their own command lines."""
 
 import os
+import random
 import re
 import signal
 import socket
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import time
 import urllib.error
+from contextlib import suppress
 
 import httpx
 from deploy_files import ROOT, services
@@ -16,9 +18,12 @@ _OURS = ("ANTHROPIC_", "OTEL_", "RAGALIQ_", "SERVICE_", "UVICORN_")
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port below those of outgoing connections, of which other tests open many meanwhile."""
+    while True:
+        port = random.randint(20_000, 32_000)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 class Stack:

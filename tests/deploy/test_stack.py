@@ -79,11 +79,11 @@ async def test_asked_in_the_application_judged_by_the_worker_and_measured_at_eac
 
 def drive(stack, asked):
     stack.start("redis")
-    assert becomes(lambda: stack.is_healthy("redis"))
+    assert becomes(lambda: stack.is_healthy("redis")), stack.logs()
     stack.start("application")
-    assert becomes(lambda: stack.is_healthy("application"))
+    assert becomes(lambda: stack.is_healthy("application")), stack.logs()
     stack.start("worker", "--concurrency", "1")
-    assert becomes(lambda: stack.is_healthy("worker"))
+    assert becomes(lambda: stack.is_healthy("worker")), stack.logs()
     for question in asked:
         assert stack.ask(question)
     assert becomes(lambda: stack.store.exists() and stored(stack) == len(asked)), stack.logs()
