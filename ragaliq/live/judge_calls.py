@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 
 from ragaliq.core.concurrency import LONG
 from ragaliq.core.test_case import RAGTestCase
@@ -18,11 +19,21 @@ _LEAST = 20  # characters of a text that is looked for
 _LEAST_CLAIM = 40  # the same of a claim, as users quote short ones
 
 
-@dataclass(slots=True)
+@dataclass
 class _Asked:
     began: float
-    texts: list[str]
+    answer: str
+    chunks: list[str]
     ended: float = math.inf
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """Texts to look for; found for the first run that ended meanwhile, mostly never."""
+        texts = [text for text in (self.answer, *self.chunks) if len(text) >= _LEAST]
+        if len(self.answer) <= LONG:  # reading a longer one would hold up the loop
+            claims = (self.answer[start:end] for start, end in find_claims(self.answer))
+            texts += [claim for claim in claims if len(claim) >= _LEAST_CLAIM]
+        return texts
 
 
 class JudgeCalls:
@@ -39,11 +50,7 @@ class JudgeCalls:
     @contextmanager
     def asking(self, case: RAGTestCase) -> Iterator[None]:
         """Remember the case while the block evaluates it."""
-        texts = [text for text in (case.response, *case.context_texts) if len(text) >= _LEAST]
-        if len(case.response) <= LONG:  # reading a longer one would hold up the loop
-            claims = (case.response[start:end] for start, end in find_claims(case.response))
-            texts += [claim for claim in claims if len(claim) >= _LEAST_CLAIM]
-        asked = _Asked(time.time(), texts)
+        asked = _Asked(time.time(), case.response, case.context_texts)
         self._asked.append(asked)
         try:
             yield

@@ -53,7 +53,7 @@ class Endless(Mapping):
 
 
 def read(value):
-    """What every reader of texts and documents makes of a value."""
+    """Result of every reader of texts and documents for a value."""
     reader = Reader()
     return [
         reader.answer(value),

@@ -89,7 +89,7 @@ class Observed(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """What the spans of a trace hold.
+    """Contents of the spans of a trace.
 
     Attributes:
         texts: The words of each attribute.
@@ -251,7 +251,7 @@ _PARTS = {
 
 
 def _traces(spans):
-    """What the spans of each trace hold."""
+    """Contents of the spans of each trace."""
     traces = {}
     for span in spans:
         traces.setdefault(span.context.trace_id, []).append(span)
