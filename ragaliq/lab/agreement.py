@@ -40,14 +40,10 @@ def kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float | None
     return None if chance == 1.0 else (agreed - chance) / (1.0 - chance)
 
 
-def kappa_estimate(
-    first: Sequence[Hashable], second: Sequence[Hashable], *, seed: int = 0
-) -> Estimate | None:
+def kappa_estimate(first: Sequence[Hashable], second: Sequence[Hashable]) -> Estimate | None:
     """Cohen's kappa with its 95 % interval, a bootstrap over the items."""
     pairs = list(zip(first, second, strict=True))
-    return resampled_estimate(
-        pairs, lambda some: kappa(*zip(*some, strict=True)), cases=len(pairs), seed=seed
-    )
+    return resampled_estimate(pairs, lambda some: kappa(*zip(*some, strict=True)), cases=len(pairs))
 
 
 # Ranking.
@@ -64,7 +60,7 @@ def auroc(scores: Sequence[float], labels: Sequence[float]) -> float:
     return float(above / (positive * (len(truth) - positive)))
 
 
-def auroc_estimate(scores: Sequence[float], labels: Sequence[float], *, seed: int = 0) -> Estimate:
+def auroc_estimate(scores: Sequence[float], labels: Sequence[float]) -> Estimate:
     """The AUROC with its 95 % interval, a bootstrap over the items.
 
     Raises:
@@ -77,7 +73,7 @@ def auroc_estimate(scores: Sequence[float], labels: Sequence[float], *, seed: in
 
     positive = sum(label > 0 for label in labels)
     pairs = list(zip(scores, labels, strict=True))
-    found = resampled_estimate(pairs, area, cases=min(positive, len(labels) - positive), seed=seed)
+    found = resampled_estimate(pairs, area, cases=min(positive, len(labels) - positive))
     if found is None:
         raise DatasetError("labels: all are the same; a ranking needs items of both classes")
     return found

@@ -81,12 +81,12 @@ class JudgeFigures(BaseModel):
     usage: JudgeUsage
 
 
-def judge_figures(judged: JudgedClaims, *, seed: int = 0) -> JudgeFigures:
+def judge_figures(judged: JudgedClaims) -> JudgeFigures:
     """Compute all figures.
 
     Intervals are percentile bootstraps over contexts: whole contexts are drawn, since claims over
     one are not independent. If all resamples are equal, Wilson's interval is used, with the count
-    of the rarer label as number of cases. `seed` is that of the resampling.
+    of the rarer label as number of cases.
     """
     rows = [row for row in judged if row.failure is None]
     three_way = {row.label for row in rows} == {"SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO"}
@@ -103,7 +103,6 @@ def judge_figures(judged: JudgedClaims, *, seed: int = 0) -> JudgeFigures:
             statistic,
             cases=min(supported, len(rows) - supported),
             clusters=[row.cluster for row in rows],
-            seed=seed,
         )
 
     def of_classes(
@@ -241,9 +240,7 @@ class JudgeBench(BaseModel):
             ) from None
 
 
-def bench_of(
-    judged: Sequence[JudgedClaim], judge: LLMJudge, *, data: str, seed: int = 0
-) -> JudgeBench:
+def bench_of(judged: Sequence[JudgedClaim], judge: LLMJudge, *, data: str) -> JudgeBench:
     """Compute the figures of what a judge decided about the claims of the file named `data`.
 
     Raises:
@@ -254,7 +251,7 @@ def bench_of(
     rows = sorted(judged, key=lambda row: row.id)
     names = sorted({row.group for row in rows})
     groups = {
-        name or "(none)": judge_figures([row for row in rows if row.group == name], seed=seed)
+        name or "(none)": judge_figures([row for row in rows if row.group == name])
         for name in names
     }
     return JudgeBench(
@@ -264,7 +261,7 @@ def bench_of(
         fingerprint=judge.fingerprint(),
         calibration=judge.calibration,
         created=datetime.now(UTC).date().isoformat(),
-        overall=judge_figures(rows, seed=seed),
+        overall=judge_figures(rows),
         groups=groups if len(groups) > 1 else {},
         judged=tuple(rows),
     )
@@ -294,7 +291,7 @@ class JudgeComparison:
     auroc: Estimate | None
 
 
-def compare_benches(first: JudgeBench, second: JudgeBench, *, seed: int = 0) -> JudgeComparison:
+def compare_benches(first: JudgeBench, second: JudgeBench) -> JudgeComparison:
     """Compare claim by claim, so that what makes a claim hard for both cancels out.
 
     Raises:
@@ -316,9 +313,7 @@ def compare_benches(first: JudgeBench, second: JudgeBench, *, seed: int = 0) -> 
     accuracy = None
     if len({a.cluster for a, _ in pairs}) < len(pairs):
         # Claims over one context are not independent: taken one by one they promise too much.
-        accuracy = _difference(
-            pairs, lambda rows: sum(row.is_right for row in rows) / len(rows), seed
-        )
+        accuracy = _difference(pairs, lambda rows: sum(row.is_right for row in rows) / len(rows))
     if accuracy is None or accuracy.low >= accuracy.high:
         accuracy = paired_difference(*right).difference
     everything = {row.id for row in (*first.judged, *second.judged)}
@@ -326,13 +321,13 @@ def compare_benches(first: JudgeBench, second: JudgeBench, *, seed: int = 0) -> 
         pairs=len(pairs),
         left_out=len(everything) - len(pairs),
         accuracy=accuracy,
-        balanced_accuracy=_difference(pairs, accuracy_of, seed),
-        auroc=_difference(pairs, ranking, seed),
+        balanced_accuracy=_difference(pairs, accuracy_of),
+        auroc=_difference(pairs, ranking),
     )
 
 
 def _difference(
-    pairs: Sequence[JudgedPair], figure: Callable[[JudgedClaims], float | None], seed: int
+    pairs: Sequence[JudgedPair], figure: Callable[[JudgedClaims], float | None]
 ) -> Estimate | None:
     def difference(some: Sequence[JudgedPair]) -> float | None:
         first, second = figure([a for a, _ in some]), figure([b for _, b in some])
@@ -344,7 +339,7 @@ def _difference(
     if value is None or contexts < 2:
         return None
     # Both judges are resampled together: drawn apart, the interval would be far too wide.
-    low, high = percentile_interval(pairs, difference, clusters=clusters, seed=seed)
+    low, high = percentile_interval(pairs, difference, clusters=clusters)
     return Estimate(
         value=value,
         low=low,

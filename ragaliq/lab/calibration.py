@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
-from typing import Literal
 
 from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.judges.base import LLMJudge
@@ -20,6 +19,7 @@ from ragaliq.judges.calibration import (
 from ragaliq.judges.local.verdict import LEAST_UNLABELLED, threshold_of
 from ragaliq.lab.agreement import auroc_estimate
 from ragaliq.lab.curves import (
+    FOLDS,
     Curve,
     brier_score,
     cross_validated,
@@ -33,7 +33,6 @@ LEAST_OF_A_CLASS = 20
 _LEAST_FOR_ISOTONIC = 300
 """Below, steps of a few labels each are fitted to chance."""
 
-_FOLDS = 5
 _LIKELIER = 0.5
 _MOST_POINTS = 200
 
@@ -47,8 +46,7 @@ def fit_calibration(
     *,
     clusters: Sequence[Hashable] | None = None,
     precision: float | None = None,
-    min_support: float | Literal["balanced"] | None = None,
-    seed: int = 0,
+    min_support: float | None = None,
 ) -> Calibration:
     """Fit the curve that predicts held-out labels best.
 
@@ -62,9 +60,7 @@ def fit_calibration(
         clusters: Cluster of each claim, such as its context, which stays in one part.
         precision: Least share of truly supported claims among those that count as supported; by
             default a probability of 0.5 counts.
-        min_support: Instead: the least probability of a claim that counts as supported, 0 to 1, or
-            `balanced` for the one with the best balanced accuracy.
-        seed: Seed of the parts.
+        min_support: Instead: the least probability of a claim that counts as supported, 0 to 1.
 
     Raises:
         DatasetError: There are too few labels, or the judge's confidence does not tell supported
@@ -74,7 +70,7 @@ def fit_calibration(
     """
     if precision is not None and min_support is not None:
         raise ConfigurationError("give precision= or min_support=, not both")
-    if isinstance(min_support, (int, float)) and not 0.0 <= min_support <= 1.0:
+    if min_support is not None and not 0.0 <= min_support <= 1.0:
         raise ConfigurationError(f"min_support must be within [0, 1], got {min_support}")
     supported = sum(labels)
     rarer = min(supported, len(labels) - supported)
@@ -91,7 +87,7 @@ def fit_calibration(
             "and with fewer than a hundred a threshold rests on a handful of claims"
         )
     truth = [float(label) for label in labels]
-    ranking = auroc_estimate(support, truth, seed=seed)
+    ranking = auroc_estimate(support, truth)
     if ranking.low <= 0.5:
         raise DatasetError(
             f"{judge.name} does not tell supported claims from others on these labels: AUROC "
@@ -100,13 +96,12 @@ def fit_calibration(
             "more claims if the interval is wide"
         )
     # Claims over one context are alike; with hardly any contexts they can only be dealt out singly.
-    groups = clusters if clusters and len(set(clusters)) >= 2 * _FOLDS else None
+    groups = clusters if clusters and len(set(clusters)) >= 2 * FOLDS else None
     fits: dict[str, Fit] = {"platt": fit_platt}
     if len(truth) >= _LEAST_FOR_ISOTONIC:
         fits["isotonic"] = fit_isotonic
     held_out = {
-        name: cross_validated(support, truth, fit, folds=_FOLDS, groups=groups, seed=seed)
-        for name, fit in fits.items()
+        name: cross_validated(support, truth, fit, groups=groups) for name, fit in fits.items()
     }
     scores = {name: brier_score(values, truth) for name, values in held_out.items()}
     method = min(scores, key=lambda name: (scores[name], name != "platt"))
@@ -140,14 +135,6 @@ def fit_calibration(
     )
     if precision is not None:
         min_support = calibration.threshold_for(precision)
-    elif min_support == "balanced":
-        # Balanced accuracy, but for a constant. Of equal ones the likelier side's.
-        unsupported = len(truth) - supported
-        gains = [
-            (point.supported / supported - (point.claims - point.supported) / unsupported, point.at)
-            for point in points
-        ]
-        _, min_support = max(gains, key=lambda gain: (gain[0], -abs(gain[1] - _LIKELIER)))
     elif min_support is None:
         min_support = _LIKELIER
     return calibration.model_copy(update={"min_support": min_support, "precision": precision})

@@ -29,18 +29,22 @@ class ReliabilityBin:
     share: float
 
 
+_BINS = 10
+FOLDS = 5
+
+
 def reliability_table(
-    probabilities: Sequence[float], labels: Sequence[float], *, bins: int = 10
+    probabilities: Sequence[float], labels: Sequence[float]
 ) -> list[ReliabilityBin]:
-    """Mean confidence with the share of positives, in bins of about as many items each.
+    """Mean confidence with the share of positives, in ten bins of about as many items each.
 
     Items of equal confidence are always in one bin, so the table does not depend on their order.
     """
     pairs = sorted(zip(probabilities, labels, strict=True))
     table: list[ReliabilityBin] = []
     end = 0
-    for number in range(1, bins + 1):
-        start, end = end, max(end, round(number * len(pairs) / bins))
+    for number in range(1, _BINS + 1):
+        start, end = end, max(end, round(number * len(pairs) / _BINS))
         while 0 < end < len(pairs) and pairs[end][0] == pairs[end - 1][0]:
             end += 1
         if group := pairs[start:end]:
@@ -56,16 +60,13 @@ def reliability_table(
     return table
 
 
-def expected_calibration_error(
-    probabilities: Sequence[float], labels: Sequence[float], *, bins: int = 10
-) -> float:
+def expected_calibration_error(probabilities: Sequence[float], labels: Sequence[float]) -> float:
     """Mean distance between confidence and share of positives, weighted by the bins' sizes.
 
     Naeini, Cooper & Hauskrecht 2015, AAAI; bins of equal mass after Nguyen & O'Connor 2015, EMNLP.
-    It grows with the number of bins and is above 0 by chance alone, so compare figures only at
-    equal bins and similar numbers of items.
+    It is above 0 by chance alone, so compare figures only at similar numbers of items.
     """
-    table = reliability_table(probabilities, labels, bins=bins)
+    table = reliability_table(probabilities, labels)
     return sum(row.n * abs(row.confidence - row.share) for row in table) / len(labels)
 
 
@@ -119,11 +120,9 @@ def cross_validated(
     labels: Sequence[float],
     fit: Callable[[Sequence[float], Sequence[float]], Curve],
     *,
-    folds: int = 5,
-    groups: Sequence[Hashable] | None = None,
-    seed: int = 0,
+    groups: Sequence[Hashable] | None,
 ) -> list[float]:
-    """The probability of each item from a curve fitted without it.
+    """The probability of each item from a curve fitted without it and its fifth of the items.
 
     Figures such as the Brier score of these are honest; of a curve's own labels they are not.
 
@@ -131,14 +130,12 @@ def cross_validated(
         scores: The judge's scores.
         labels: 0 or 1 each.
         fit: `fit_platt` or `fit_isotonic`.
-        folds: Number of parts; each class is dealt out evenly over them, as far as groups allow.
         groups: What must not be torn apart, one an item, such as the answer a claim is from.
-        seed: Of the order in which items are dealt out.
     """
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
     kind = StratifiedKFold if groups is None else StratifiedGroupKFold
-    parts = kind(n_splits=folds, shuffle=True, random_state=seed)
+    parts = kind(n_splits=FOLDS, shuffle=True, random_state=0)
     numbers = {name: number for number, name in enumerate(dict.fromkeys(groups or ()))}
     names = None if groups is None else [numbers[name] for name in groups]
     result = [0.0] * len(labels)

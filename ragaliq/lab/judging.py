@@ -1,20 +1,15 @@
-"""Let a judge decide labelled claims, and keep paid decisions in a journal."""
+"""Let a judge decide labelled claims."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
-from functools import partial
-from hashlib import blake2b, file_digest
-from pathlib import Path
-from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from ragaliq.core.files import file_errors, owner_only
 from ragaliq.core.results import (
     UNCALIBRATED,
+    ClaimDetail,
     Evaluation,
     EvaluationResult,
     JudgeUsage,
@@ -25,12 +20,14 @@ from ragaliq.core.spending import spending
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.datasets import read_cases
 from ragaliq.datasets.labelled_claims import LabelledClaim
-from ragaliq.errors import BudgetExceeded, DatasetError
+from ragaliq.errors import BudgetExceeded
 from ragaliq.evaluators.alignment import EvidenceSource
 from ragaliq.evaluators.claims import Verifier
 from ragaliq.evaluators.evaluator import Evaluator
 from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.calibration import level_prefix, raw_support
+from ragaliq.offline.job import EvaluationJob
+from ragaliq.offline.journal import EvaluationJournal
 from ragaliq.offline.run import evaluate
 from ragaliq.records import EvaluationRecord
 from ragaliq.records.reading import is_store, records_of
@@ -131,7 +128,7 @@ class _OneClaim(Evaluator):
             score=raw_support(verdict),
             reasoning=verdict.reason,
             usage=spent.usage,
-            raw_response={"verdict": verdict.verdict},
+            claims=(ClaimDetail(claim=test_case.response, verdict=verdict.verdict),),
         )
 
 
@@ -160,7 +157,34 @@ async def judge_claims(
         BudgetExceeded: The cap is reached; what was yielded is paid for.
         ConfigurationError: There is a cap, and the judge's price is not known.
     """
-    scorer = Scorer(judge, [_OneClaim()], deadline=deadline, telemetry=TelemetryOptions.silent())
+    job = claims_job(claims, judge, concurrency=concurrency, deadline=deadline, cap=cap)
+    async with aclosing(aiter(job)) as evaluations:
+        async for evaluation in evaluations:
+            yield judged_claim(evaluation.case.metadata["labelled"], evaluation)
+    if job.is_cut:
+        raise BudgetExceeded(f"{job.cap.reached}; rerun with a higher one to resume")
+
+
+def claims_job(
+    claims: Iterable[LabelledClaim],
+    judge: LLMJudge,
+    *,
+    concurrency: int,
+    deadline: float,
+    cap: CostCap | None,
+    journal: EvaluationJournal | None = None,
+) -> EvaluationJob:
+    """Job that decides the claims as `judge_claims` does; with a journal, those it does not have.
+
+    `judged_claim` reads its evaluations, and the journal's records.
+    """
+    scorer = Scorer(
+        judge,
+        [_OneClaim()],
+        deadline=deadline,
+        telemetry=TelemetryOptions.silent(),
+        keeps_judge=True,
+    )
     cases = (
         RAGTestCase(
             id=claim.id,
@@ -172,17 +196,12 @@ async def judge_claims(
         for claim in claims
     )
     at_once = concurrency if judge.model else 1
-    try:
-        async with aclosing(scorer.stream(cases, concurrency=at_once, cap=cap)) as stream:
-            async for evaluation in stream:
-                yield _judged(
-                    evaluation.case.metadata["labelled"], evaluation.results[_OneClaim.name]
-                )
-    except BudgetExceeded as error:
-        raise BudgetExceeded(f"{error}; rerun with a higher one to resume") from None
+    return EvaluationJob(cases, scorer, journal=journal, max_cost=cap, concurrency=at_once)
 
 
-def _judged(claim: LabelledClaim, result: EvaluationResult) -> JudgedClaim:
+def judged_claim(claim: LabelledClaim, evaluated: Evaluation | EvaluationRecord) -> JudgedClaim:
+    """Decision about a claim."""
+    result = evaluated.results[_OneClaim.name]
     failure = None
     if result.score is None:
         # A user's judge may raise any error.
@@ -193,7 +212,7 @@ def _judged(claim: LabelledClaim, result: EvaluationResult) -> JudgedClaim:
         cluster=claim.cluster.hex(),
         is_supported=claim.is_supported,
         label=claim.verdict,
-        verdict=result.raw_response.get("verdict"),
+        verdict=result.claims[0].verdict if result.claims else None,
         support=result.score,
         failure=failure,
         error_type=result.error_type,
@@ -201,86 +220,3 @@ def _judged(claim: LabelledClaim, result: EvaluationResult) -> JudgedClaim:
         seconds=result.duration or 0.0,
         usage=result.usage,
     )
-
-
-# The journal: nothing that was paid for is asked twice.
-
-_HEADER = "ragaliq_judged_claims"
-_VERSION = 1
-
-
-def journal_settings(data: Path, judge: LLMJudge) -> dict[str, str | None]:
-    """Everything that decisions depend on: the data, the judge, its parameters and calibration."""
-    with data.open("rb") as file:
-        digest = file_digest(file, partial(blake2b, digest_size=16))
-    return {
-        "data": digest.hexdigest(),
-        "judge": judge.name,
-        "model": judge.model,
-        "fingerprint": judge.fingerprint(),
-        "calibration": judge.calibration,
-    }
-
-
-class Journal:
-    """File of decisions, created or continued; a context manager.
-
-    Attributes:
-        judged: Decisions by claim id, without failures, which are asked again.
-        usage: Usage of everything in the file, failures included.
-
-    Raises:
-        DatasetError: The file is not a journal, is about other data or another judge, or cannot be
-            written.
-    """
-
-    def __init__(self, path: str | Path, settings: Mapping[str, str | None]) -> None:
-        self.path = Path(path)
-        self.judged: dict[str, JudgedClaim] = {}
-        self.usage = JudgeUsage()
-        header = {_HEADER: _VERSION, **settings}
-        with file_errors(self.path):
-            held = self.path.read_bytes() if self.path.exists() else b""
-            whole = held[: held.rfind(b"\n") + 1]
-            if held:
-                # Only a journal is written to, and loses a line that was cut short.
-                self._read(whole.splitlines(), header)
-            # Bytes and no buffer: a line is in the file as soon as it is written.
-            self._file = open(self.path, "ab", buffering=0, opener=owner_only)  # noqa: SIM115
-            self._file.truncate(len(whole))
-            if not held:
-                self._file.write(json.dumps(header).encode() + b"\n")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
-
-    def append(self, judged: JudgedClaim) -> None:
-        """Add a decision; once this returns, a crash does not lose it."""
-        with file_errors(self.path):
-            self._file.write(judged.model_dump_json().encode() + b"\n")
-
-    def _read(self, lines: list[bytes], wanted: Mapping[str, object]) -> None:
-        try:
-            found = json.loads(lines[0])
-            is_journal = found[_HEADER] == _VERSION
-        except (ValueError, TypeError, LookupError, RecursionError):
-            is_journal = False
-        if not is_journal:
-            raise DatasetError(f"{self.path} is not a journal of judged claims; name another file")
-        changed = [name for name in wanted if found.get(name) != wanted[name]]
-        if changed:
-            raise DatasetError(
-                f"{self.path} is about something else ({', '.join(changed)} changed since); name "
-                "another file"
-            )
-        for number, line in enumerate(lines[1:], start=2):
-            try:
-                judged = JudgedClaim.model_validate_json(line)
-            except ValidationError:
-                raise DatasetError(f"{self.path}, line {number} is not a judged claim") from None
-            self.usage += judged.usage
-            if judged.failure is None:
-                self.judged[judged.id] = judged

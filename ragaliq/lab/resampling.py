@@ -20,7 +20,6 @@ def percentile_interval(
     *,
     clusters: Sequence[Hashable] | None = None,
     resamples: int | None = None,
-    seed: int = 0,
 ) -> tuple[float, float]:
     """The 95 % percentile interval of any figure of the rows.
 
@@ -31,7 +30,6 @@ def percentile_interval(
         clusters: Cluster of each row, such as the answer of a claim; whole clusters are drawn,
             since claims of one answer are not independent.
         resamples: Number of resamples; by default `RESAMPLES`.
-        seed: Of the random numbers.
 
     Raises:
         DatasetError: The figure is defined on too few resamples.
@@ -45,7 +43,7 @@ def percentile_interval(
     if len(drawable) < 2:
         raise DatasetError("an interval needs at least two rows or clusters to resample")
 
-    random = numpy.random.default_rng(seed)
+    random = numpy.random.default_rng(0)
     figures = []
     for _ in range(resamples or RESAMPLES):
         drawn = random.integers(len(drawable), size=len(drawable))
@@ -66,7 +64,6 @@ def resampled_estimate(
     *,
     cases: int,
     clusters: Sequence[Hashable] | None = None,
-    seed: int = 0,
 ) -> Estimate | None:
     """A figure with its interval; None where the rows do not define it.
 
@@ -79,7 +76,7 @@ def resampled_estimate(
     units = len(rows) if clusters is None else len(set(clusters))
     method, low, high = "percentile_bootstrap", value, value
     if units > 1:
-        low, high = percentile_interval(rows, statistic, clusters=clusters, seed=seed)
+        low, high = percentile_interval(rows, statistic, clusters=clusters)
     if high - low < 1e-9 and 0.0 <= value <= 1.0:
         (low, high), method = wilson(value, n=max(1, min(cases, units))), "wilson"
     return Estimate(value=value, low=low, high=high, method=method, n=len(rows), effective_n=units)

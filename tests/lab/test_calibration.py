@@ -6,7 +6,6 @@ from random import Random
 import pytest
 
 from ragaliq import Calibration, ConfigurationError, DatasetError, LocalJudge
-from ragaliq.lab.agreement import balanced_accuracy
 from ragaliq.lab.calibration import fit_calibration
 
 
@@ -144,24 +143,6 @@ def test_a_wanted_precision_moves_where_claims_begin_to_be_supported(calibration
     assert wanted.min_support == calibration.threshold_for(0.8) > 0.5
     assert wanted.precision == 0.8
     assert wanted.id != calibration.id
-
-
-def accuracy(calibration, support, labels):
-    called = [calibration.support(raw) >= calibration.min_support for raw in support]
-    return balanced_accuracy(labels, called)
-
-
-def test_the_balanced_operating_point_tells_most_claims_of_each_kind_right():
-    # One claim in five is supported: from 0.5 on hardly any is called so.
-    labels = [(i * 0.6180339887) % 1.0 < 0.4 * (i / 1000) for i in range(1000)]
-    support = [i / 1000 for i in range(1000)]
-    likelier = fit_calibration(LocalJudge(), support, labels)
-    balanced = fit_calibration(LocalJudge(), support, labels, min_support="balanced")
-    assert likelier.min_support == 0.5
-    assert balanced.min_support < 0.4
-    assert balanced.id != likelier.id
-    gain = accuracy(balanced, support, labels) - accuracy(likelier, support, labels)
-    assert gain > 0.1
 
 
 def test_an_operating_point_can_be_given_in_one_way():

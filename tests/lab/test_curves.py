@@ -33,14 +33,14 @@ def test_the_brier_score_is_the_mean_squared_distance():
     assert brier_score(SCORES, LABELS) == pytest.approx(expected)
 
 
-@given(LABELLED, st.integers(1, 12))
-def test_bins_hold_every_item_once_in_any_order(rows, bins):
-    table = reliability_table(*columns(rows), bins=bins)
+@given(LABELLED)
+def test_bins_hold_every_item_once_in_any_order(rows):
+    table = reliability_table(*columns(rows))
     assert sum(row.n for row in table) == len(rows)
-    assert len(table) <= bins
+    assert len(table) <= 10
     assert all(row.low - 1e-12 <= row.confidence <= row.high + 1e-12 for row in table)
-    assert table == reliability_table(*columns(rows[::-1]), bins=bins)
-    assert 0.0 <= expected_calibration_error(*columns(rows), bins=bins) <= 1.0
+    assert table == reliability_table(*columns(rows[::-1]))
+    assert 0.0 <= expected_calibration_error(*columns(rows)) <= 1.0
 
 
 def test_platt_scaling_uses_softened_labels():
@@ -82,6 +82,6 @@ def test_cross_validation_keeps_groups_together_and_never_fits_on_what_it_predic
     labels = [i % 4 < 2 for i in range(40)]
     groups = [i // 2 for i in range(40)]
     assert set(cross_validated(scores, labels, fit, groups=groups)) == {0.0}
-    assert set(cross_validated(scores, labels, fit)) == {0.0}
+    assert set(cross_validated(scores, labels, fit, groups=None)) == {0.0}
     for kept in seen[:5]:
         assert all((scores[i] in kept) == (scores[i + 1] in kept) for i in range(0, 40, 2))

@@ -14,7 +14,8 @@ from ragaliq import (
     JudgeTimeoutError,
     LocalJudge,
 )
-from ragaliq.lab.judging import Journal, journal_settings, judge_claims
+from ragaliq.lab.judging import claims_job, judge_claims, judged_claim
+from ragaliq.offline.journal import EvaluationJournal
 from ragaliq.scoring.scorer import CostCap
 
 
@@ -81,50 +82,23 @@ async def test_a_limit_needs_a_price():
         await judged(claims, judge, cap=CostCap(1.0))
 
 
-async def test_a_journal_gives_back_what_was_decided_and_forgets_failures(tmp_path):
-    claims = [claim(n) for n in range(2)]
-    judge = judge_for(claims, ("SUPPORTED", 0.8), JudgeAPIError("down"), cost=0.25)
-    settings = {"judge": "scripted"}
-    with Journal(tmp_path / "j.jsonl", settings) as journal:
-        for row in (await judged(claims, judge)).values():
-            journal.append(row)
-    with Journal(tmp_path / "j.jsonl", settings) as journal:
-        assert list(journal.judged) == ["c0000"]
-        assert journal.usage.cost_usd == 0.5
-    assert "says so" not in (tmp_path / "j.jsonl").read_text()
+async def test_a_journal_has_no_text_asks_failures_again_and_leaves_labels_to_the_data(tmp_path):
+    claims, path = [claim(n) for n in range(2)], tmp_path / "j.jsonl"
 
+    async def begin(*answers):
+        judge = judge_for(claims, *answers, cost=0.25)
+        journal = EvaluationJournal(path, keeps_text=False, retry_failed=True)
+        job = claims_job(claims, judge, concurrency=1, deadline=9.0, cap=None, journal=journal)
+        new = [judged_claim(claims[1], each) async for each in job]
+        held = {each.row: judged_claim(claims[each.row - 1], each) for each in journal.results()}
+        return judge.asked, new, held, job.cap.spent.cost_usd
 
-async def test_a_line_cut_short_by_a_sudden_end_is_dropped_and_written_anew(tmp_path):
-    path, claims = tmp_path / "j.jsonl", [claim(n) for n in range(2)]
-    judge = judge_for(claims, *[("SUPPORTED", 0.8)] * 2)
-    rows = list((await judged(claims, judge)).values())
-    with Journal(path, {}) as journal:
-        for row in rows:
-            journal.append(row)
-    path.write_bytes(path.read_bytes()[:-20])
-    with Journal(path, {}) as journal:
-        assert list(journal.judged) == ["c0000"]
-        journal.append(rows[1])
-    with Journal(path, {}) as journal:
-        assert list(journal.judged.values()) == rows
-
-
-def test_a_journal_of_something_else_is_refused(tmp_path):
-    data, path = tmp_path / "data.jsonl", tmp_path / "j.jsonl"
-    data.write_text("{}\n")
-    with Journal(path, journal_settings(data, LocalJudge())):
-        pass
-    data.write_text("{} \n")
-    with pytest.raises(DatasetError, match="data changed since"):
-        Journal(path, journal_settings(data, LocalJudge()))
-    for text in ("\n", "[]\n", '{"id": 1}\n'):
-        path.write_text(text)
-        with pytest.raises(DatasetError, match="not a journal of judged claims"):
-            Journal(path, {})
-    path.write_text("precious text without an end")
-    with pytest.raises(DatasetError, match="not a journal of judged claims"):
-        Journal(path, {})
-    assert path.read_text() == "precious text without an end"
-    path.write_text('{"ragaliq_judged_claims": 1}\n{"id": "a"}\n')
-    with pytest.raises(DatasetError, match="line 2 is not a judged claim"):
-        Journal(path, {})
+    await begin(("SUPPORTED", 0.8), JudgeAPIError("down"))
+    assert "says so" not in path.read_text()
+    path.write_bytes(path.read_bytes() + b'{"cut short')
+    claims[0] = claim(0, supported=False)
+    asked, [new], held, cost = await begin(("SUPPORTED", 0.1), ("SUPPORTED", 0.9))
+    assert asked == [claims[1].claim]
+    assert (held[1].verdict, held[1].support, held[1].is_right) == ("SUPPORTED", 0.8, False)
+    assert held[2] == new
+    assert cost == 0.5

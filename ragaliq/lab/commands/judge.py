@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import ExitStack, aclosing
+from contextlib import aclosing
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 from rich.table import Table
@@ -29,22 +29,21 @@ from ragaliq.cli.options import (
     choose_judge,
 )
 from ragaliq.cli.outputs import require_writable
-from ragaliq.core.results import JudgeUsage
-from ragaliq.datasets import LabelledClaim, read_labelled_claims
-from ragaliq.errors import ConfigurationError, DatasetError, JudgeError
+from ragaliq.datasets import read_labelled_claims
+from ragaliq.errors import BudgetExceeded, ConfigurationError, DatasetError, JudgeError
 from ragaliq.judges.base import BatchingJudge, LLMJudge
 from ragaliq.judges.calibration import Calibration, Side
 from ragaliq.lab.agreement import RiskPoint
 from ragaliq.lab.bench import JudgeBench, JudgeFigures, bench_of, compare_benches
 from ragaliq.lab.calibration import fit_calibration, level_calibration
 from ragaliq.lab.judging import (
-    Journal,
     JudgedClaim,
+    claims_job,
     claims_support,
-    journal_settings,
-    judge_claims,
+    judged_claim,
 )
 from ragaliq.lab.recording import RequestRecorder, replay_judge
+from ragaliq.offline.journal import EvaluationJournal
 from ragaliq.records.sqlite_file import parse_location
 from ragaliq.scoring.scorer import CostCap
 from ragaliq.statistics import Estimate
@@ -269,12 +268,7 @@ def calibrate(
         ),
     ] = None,
     min_support: Annotated[
-        str | None,
-        typer.Option(
-            metavar="P|balanced",
-            help="Set this probability itself (default 0.5), or the one with the best "
-            "balanced accuracy.",
-        ),
+        float | None, typer.Option(help="Set this probability itself (default 0.5).")
     ] = None,
     journal: JournalFile = None,
     max_cost: MaxCost = None,
@@ -284,7 +278,6 @@ def calibrate(
     """Fit a judge's confidence to labelled claims: at least 100, 20 of each kind."""
     if (labels is None) == (unlabelled is None):
         raise ConfigurationError("give a file of labelled claims, or --unlabelled")
-    operating_point = _operating_point(min_support)
     asked = choose_judge(judge, model=model, base_url=base_url, is_calibrated=False)
     decider = asked.judge
     if unlabelled is not None:
@@ -330,22 +323,11 @@ def calibrate(
         [row.is_supported for row in rows],
         clusters=[row.cluster for row in rows],
         precision=precision,
-        min_support=operating_point,
+        min_support=min_support,
     )
     calibration.save(out)
     _show(calibration, out)
     return ExitCode.OK
-
-
-def _operating_point(given: str | None) -> float | Literal["balanced"] | None:
-    if given is None or given == "balanced":
-        return "balanced" if given else None
-    try:
-        return float(given)
-    except ValueError:
-        raise ConfigurationError(
-            f"--min-support {given!r}: give a probability or 'balanced'"
-        ) from None
 
 
 def _show(calibration: Calibration, out: Path) -> None:
@@ -402,41 +384,40 @@ def judge_file(
         raise ConfigurationError("--max-cost needs --journal, or what was paid for would be lost")
     # Reading all first finds a bad row before anything is spent.
     claims = list(read_labelled_claims(data))
-    with ExitStack() as files:
-        kept: Journal | None = None
-        if journal is not None:
-            kept = files.enter_context(Journal(journal, journal_settings(data, judge)))
-        known = kept.judged if kept else {}
-        judged = [known[claim.id] for claim in claims if claim.id in known]
-        todo = [claim for claim in claims if claim.id not in known]
-        show = files.enter_context(progress(len(claims), len(judged)))
+    kept = None
+    if journal is not None:
+        about = {"fingerprint": judge.fingerprint()}
+        kept = EvaluationJournal(journal, about=about, keeps_text=False, retry_failed=True)
+    job = claims_job(
+        claims,
+        judge,
+        concurrency=concurrency,
+        deadline=timeout,
+        cap=CostCap(max_cost, option="--max-cost"),
+        journal=kept,
+    )
+    job.start()
+    earlier = list(kept.results()) if kept else []
+    judged = [judged_claim(claims[each.row - 1], each) for each in earlier if each.row]
 
-        async def run(todo: Sequence[LabelledClaim]) -> None:
-            work = judge_claims(
-                todo,
-                judge,
-                concurrency=concurrency,
-                deadline=timeout,
-                cap=CostCap(
-                    max_cost, spent=kept.usage if kept else JudgeUsage(), option="--max-cost"
-                ),
-            )
-            try:
-                async with aclosing(work) as stream:
-                    async for each in stream:
-                        if kept is not None:
-                            kept.append(each)
-                        judged.append(each)
-                        show(each.usage)
-            finally:
-                await judge.aclose()
-
+    async def run() -> None:
         try:
-            asyncio.run(run(todo))
-        except KeyboardInterrupt:
-            option = f"--journal {journal or 'journal.jsonl'}"
-            say_what_is_left(len(judged), len(claims), journal, option=option)
-            raise
+            async with aclosing(aiter(job)) as evaluations:
+                async for each in evaluations:
+                    judged.append(judged_claim(each.case.metadata["labelled"], each))
+                    show(each.usage)
+        finally:
+            await judge.aclose()
+
+    try:
+        with progress(len(claims), len(judged)) as show:
+            asyncio.run(run())
+    except KeyboardInterrupt:
+        option = f"--journal {journal or 'journal.jsonl'}"
+        say_what_is_left(len(judged), len(claims), journal, option=option)
+        raise
+    if job.is_cut:
+        raise BudgetExceeded(f"{job.cap.reached}; rerun with a higher one to resume")
     return judged
 
 
