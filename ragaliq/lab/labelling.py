@@ -15,7 +15,7 @@ from ragaliq.core.results import Verdict
 from ragaliq.datasets.labelled_claims import read_labelled_claims
 from ragaliq.errors import DatasetError
 from ragaliq.lab.agreement import kappa_estimate
-from ragaliq.lab.labels import Draw, LabelingBatch
+from ragaliq.lab.labels import Draw, LabelingBatch, LabelRow, end_last_line, rows_of
 from ragaliq.records import EvaluationRecord
 from ragaliq.records.results_file import read_results_file
 from ragaliq.statistics import Estimate
@@ -121,10 +121,7 @@ def claims_of_batch(batch: LabelingBatch) -> list[UnlabelledClaim]:
 
 
 class LabelFile:
-    """File of labels, in the format that `bench` and `calibrate` read.
-
-    A last line that a crash cut short is dropped; one without a line break, as editors leave it,
-    gets one, since a label added to it would make both unreadable.
+    """File of labels, in the format that `bench` and `calibrate` read; see `end_last_line`.
 
     Args:
         path: The file, continued when it is there; made when the first label is added.
@@ -138,31 +135,10 @@ class LabelFile:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self.done: set[str] = set()
+        rows = rows_of(self.path, LabelRow) if self.path.exists() else ()
+        self.done = {row.id for row in rows}
         self._added: list[tuple[str, int]] = []
-        with file_errors(self.path):
-            held = self.path.read_bytes() if self.path.exists() else b""
-            whole, last = held[: held.rfind(b"\n") + 1], held[held.rfind(b"\n") + 1 :]
-            is_cut = self._read(whole) if held.strip() else bool(last)
-            if held:
-                # Opened before anybody labels: one that cannot be written would lose the first.
-                with self.path.open("ab") as file:
-                    if is_cut:
-                        file.truncate(len(whole))
-                    elif last:
-                        file.write(b"\n")
-
-    def _read(self, whole: bytes) -> bool:
-        """Read the labels; True if all lines but the last one, cut short, hold one."""
-        try:
-            for claim in read_labelled_claims(self.path, file_format="jsonl"):
-                self.done.add(claim.id)
-        except DatasetError:
-            lines = sum(bool(line.strip()) for line in whole.split(b"\n"))
-            if not self.done or len(self.done) != lines:
-                raise
-            return True
-        return False
+        end_last_line(self.path)  # before anybody labels: a file that cannot be written says so
 
     def append(self, claim: UnlabelledClaim, verdict: Verdict) -> None:
         """Add a label; once this returns, a crash does not lose it."""

@@ -231,9 +231,12 @@ def _place(run_id: str, size: float) -> float:
 # Labels as they are read back.
 
 
-class _LabelRow(BaseModel):
+class LabelRow(BaseModel):
+    """Line of a file of labels."""
+
     model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
 
+    id: str = ""
     label: Verdict | Literal[0, 1]
     score: float | None = Field(default=None, ge=0.0, le=1.0)
     trace_id: str = ""
@@ -311,9 +314,9 @@ def read_labels(path: str | Path) -> Labels:
     Raises:
         DatasetError: The file is missing or a line is not a label.
     """
-    rows: dict[str, dict[int, _LabelRow]] = {}
+    rows: dict[str, dict[int, LabelRow]] = {}
     undrawn = unfinished = 0
-    for row in _rows_of(path, _LabelRow):
+    for row in rows_of(path, LabelRow):
         if row.draw is None:
             undrawn += 1
         else:
@@ -384,7 +387,7 @@ class AnchorFile:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self.anchors = list(_rows_of(path, Anchor)) if self.path.exists() else []
+        self.anchors = list(rows_of(path, Anchor)) if self.path.exists() else []
         self._known = {self._key(anchor) for anchor in self.anchors}
 
     @staticmethod
@@ -397,16 +400,9 @@ class AnchorFile:
         self.anchors += new
         self._known.update(map(self._key, new))
         lines = "".join(f"{anchor.model_dump_json()}\n" for anchor in new)
-        with file_errors(self.path):
-            held = self.path.read_bytes() if self.path.exists() else b""
-            end = held.rfind(b"\n") + 1
-            with open(self.path, "ab", opener=owner_only) as file:
-                # A line that a crash cut short must not make the next one unreadable.
-                if _is_json(held[end:]):
-                    file.write(b"\n")
-                else:
-                    file.truncate(end)
-                file.write(lines.encode())
+        end_last_line(self.path)
+        with file_errors(self.path), open(self.path, "ab", opener=owner_only) as file:
+            file.write(lines.encode())
 
     def has(self, run_id: str, fingerprint: str) -> bool:
         """True if this judge has scored the answer."""
@@ -420,7 +416,12 @@ def companion_file(source: Location, kind: str) -> Path:
     return path.with_name(f"{name}.{kind}.jsonl")
 
 
-def _rows_of(path: str | Path, model: type[_Model]) -> Iterator[_Model]:
+def rows_of(path: str | Path, model: type[_Model]) -> Iterator[_Model]:
+    """Lines of a file; a last line that a crash cut short is left out.
+
+    Raises:
+        DatasetError: The file is missing or a line is not of this kind.
+    """
     with file_errors(path):
         lines = Path(path).read_bytes().split(b"\n")
     for number, line in enumerate(lines, start=1):
@@ -429,10 +430,26 @@ def _rows_of(path: str | Path, model: type[_Model]) -> Iterator[_Model]:
         try:
             yield model.model_validate_json(line)
         except ValidationError as error:
-            if number == len(lines) and not _is_json(line):
+            if 1 < number == len(lines) and not _is_json(line):
                 return  # what was being written when the process ended
             places = ", ".join(".".join(map(str, each["loc"])) for each in error.errors())
             raise DatasetError(f"{path}, line {number}: wrong or missing: {places}") from None
+
+
+def end_last_line(path: Path) -> None:
+    """Drop a last line that a crash cut short, and end one without a line break, as editors do.
+
+    What is added to either would be unreadable. A missing file is not made.
+    """
+    with file_errors(path):
+        held = path.read_bytes() if path.exists() else b""
+        if held:
+            end = held.rfind(b"\n") + 1
+            with path.open("ab") as file:
+                if _is_json(held[end:]):
+                    file.write(b"\n")
+                else:
+                    file.truncate(end)
 
 
 def _is_json(line: bytes) -> bool:

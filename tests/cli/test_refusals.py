@@ -179,7 +179,7 @@ REFUSED = {
         ("results.jsonl --compare a b", 2, "two files of labels and nothing else"),
         ("results.jsonl -o results.jsonl", 2, "would replace the results"),
         ("results.jsonl -o nowhere/labels.jsonl", 2, "there is no folder nowhere"),
-        ("results.jsonl -o cut.jsonl", 3, "row 2"),
+        ("results.jsonl -o cut.jsonl", 3, "cut.jsonl, line "),
         ("--compare missing.jsonl labels.jsonl", 3, "no such file"),
         ("no-text.jsonl -o new.jsonl", 3, "it holds no texts; evaluate without --no-text"),
         ("no-text.db", 3, "it holds no texts of its 2 answers; store them by capture_content=True"),
