@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import aclosing
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from ragaliq.cli.console import errors, escape_for_terminal, progress, stopped_by_sigterm
-from ragaliq.core.files import file_errors, owner_only
+from ragaliq.core.files import file_errors, owner_only, replace_file
 from ragaliq.core.results import JudgeUsage
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.datasets.opening import read_cases, read_questions
@@ -90,7 +89,7 @@ def ask_application(
             )
         )
     ordered = [answered[question.id] for question in questions if question.id in answered]
-    _replace(kept, ordered)
+    replace_file(kept, "".join(map(_line, ordered)))
     return unanswered
 
 
@@ -102,15 +101,6 @@ def _append(file: TextIO, case: RAGTestCase) -> None:
 def _line(case: RAGTestCase) -> str:
     row = case.model_dump(exclude_defaults=True, exclude={"sources"}) | {"id": case.id}
     return json.dumps(row, default=str) + "\n"
-
-
-def _replace(path: Path, cases: Iterable[RAGTestCase]) -> None:
-    """Write the answers in the order of the questions."""
-    ordered = path.with_name(f".{path.name}.new")
-    with file_errors(path):
-        with open(ordered, "w", encoding="utf-8", opener=owner_only) as file:
-            file.writelines(map(_line, cases))
-        os.replace(ordered, path)  # noqa: PTH105 - as files are opened here
 
 
 def _reasons(unanswered: Iterable[NoAnswer]) -> str:

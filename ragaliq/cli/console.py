@@ -39,6 +39,7 @@ from ragaliq.errors import (
     RagaliqError,
     StoreError,
 )
+from ragaliq.reports.wording import cost_of
 from ragaliq.telemetry import configure_from_environment
 
 T = TypeVar("T")
@@ -205,8 +206,7 @@ def progress(total: int, done: int) -> Iterator[Callable[[JudgeUsage], None]]:
         nonlocal now, usage, shown
         now, usage = now + 1, usage + more
         elapsed = max(time.monotonic() - started, 1e-9)
-        cost = "cost unknown" if usage.cost_usd is None else f"${usage.cost_usd:,.4f}"
-        figures = f"{(now - done) / elapsed:,.1f}/s, {cost}"
+        figures = f"{(now - done) / elapsed:,.1f}/s, {cost_of(usage)}"
         bar.update(task, completed=now, figures=figures)
         if not errors.is_terminal and time.monotonic() - shown >= _LINE_EVERY:
             shown = time.monotonic()

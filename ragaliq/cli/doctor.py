@@ -28,6 +28,7 @@ from ragaliq.evaluators import FaithfulnessEvaluator
 from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.calibration import Calibration
 from ragaliq.judges.resolve import ENV_MODELS
+from ragaliq.reports.wording import cost_of
 from ragaliq.scoring.settings import (
     ENV_BROKER_URL,
     ENV_CALIBRATION,
@@ -176,8 +177,7 @@ def _try(judge: LLMJudge) -> ExitCode:
     result = FaithfulnessEvaluator().evaluate_sync(_EXAMPLE, judge)
     verdicts = [claim.verdict for claim in result.claims]
     usage = result.usage
-    price = "unknown" if usage.cost_usd is None else f"${usage.cost_usd:.4f}"
-    spent = f"{usage.total_tokens:,} tokens, cost {price}"
+    spent = f"{usage.total_tokens:,} tokens, {cost_of(usage)}"
     # One sentence is in the context word by word, the other is not in it at all.
     if verdicts[:1] == ["SUPPORTED"] and "SUPPORTED" not in verdicts[1:]:
         output.print(f"judge {judge.name} works: it tells a supported claim from another, {spent}")

@@ -31,7 +31,7 @@ from ragaliq.cli.options import (
 from ragaliq.core.results import passing_scores
 from ragaliq.evaluators import get_evaluator, list_evaluators
 from ragaliq.offline.cost import estimate as estimate_cost
-from ragaliq.reports.wording import number_of
+from ragaliq.reports.wording import cost_of, number_of
 
 
 def estimate(
@@ -68,13 +68,9 @@ def estimate(
     ) as reader:
         expected = estimate_cost(counted(reader), judge=asked.judge, metrics=evaluators)
     usage = expected.usage
-    price = "price unknown" if usage.cost_usd is None else f"${usage.cost_usd:,.2f}"
-    if usage.cost_usd is not None and usage.saved_usd:
-        price += f" (batch price; ${usage.cost_usd + usage.saved_usd:,.2f} at list price)"
     output.print(
         f"{number_of(expected.cases, 'case')}, {number_of(usage.requests, 'request')}, "
-        f"{usage.total_tokens:,} tokens: "
-        f"{price}"
+        f"{usage.total_tokens:,} tokens: {cost_of(usage)}"
     )
     output.print(escape_for_terminal(asked.title))
     if reader.skipped:

@@ -57,8 +57,7 @@ from ragaliq.cli.options import (
     opened_cases,
 )
 from ragaliq.cli.outputs import Outputs
-from ragaliq.core.files import file_errors, owner_only
-from ragaliq.core.results import passing_scores
+from ragaliq.core.files import replace_file
 from ragaliq.datasets import CaseReader
 from ragaliq.datasets.cases import ProductRuns, recognised
 from ragaliq.datasets.opening import is_backend
@@ -71,10 +70,12 @@ from ragaliq.offline.journal import CaseIndex, EvaluationJournal
 from ragaliq.records.sinks import SinkLimits, SinkSpec, SinkStats
 from ragaliq.records.summary import Summary
 from ragaliq.reports.wording import (
+    METRIC_COLUMNS,
     BadAnswer,
+    cost_of,
     figures_of,
-    interval_text,
     markdown_of,
+    metric_rows,
     others_of,
     pass_line,
 )
@@ -501,12 +502,16 @@ def _write_files(
         with errors.status("writing files"):
             files = outputs.write(job.journal, problems)
     for path in summary_files:
-        figures = figures_of(job.summary) | {
-            "judge": asked.title,
-            "goals": [{"goal": goal, "problem": text} for goal, text in problems],
-            "skipped_rows": reader.skipped if reader is not None else 0,
-        }
-        _write_figures(path, figures, list(job.worst))
+        text = markdown_of(job.summary, job.worst)
+        if path.suffix.lower() == ".json":
+            figures = figures_of(job.summary) | {
+                "judge": asked.title,
+                "goals": [{"goal": goal, "problem": text} for goal, text in problems],
+                "skipped_rows": reader.skipped if reader is not None else 0,
+                "worst": [bad._asdict() for bad in job.worst],
+            }
+            text = json.dumps(figures, indent=2, ensure_ascii=False) + "\n"
+        replace_file(path, text)
         files.append(path)
     if files:
         errors.print(escape_for_terminal(f"written: {', '.join(map(str, files))}"))
@@ -579,17 +584,27 @@ _MOST_OF_A_CAUSE = 300  # characters
 
 
 def show_summary(
-    summary: Summary,
-    causes: Mapping[str, str] | None = None,
-    worst: Iterable[BadAnswer] = (),
-    *,
-    earlier: int = 0,
+    summary: Summary, causes: Mapping[str, str], worst: Iterable[BadAnswer], *, earlier: int
 ) -> None:
     """Print one line for each metric, the worst answers, the cost, and the judge's failures.
 
     `causes` maps each class of error to a message; `earlier` counts evaluations of an earlier run.
     """
-    _show_metrics(summary)
+    table = Table(box=None, pad_edge=False)
+    for column in METRIC_COLUMNS[:-1]:
+        table.add_column(column, overflow="fold")
+    for row in metric_rows(summary):
+        table.add_row(*row[:-1])
+    output.print(table)
+    for name, metric in summary.metrics.items():
+        if others := others_of(metric.statuses, metric.passing):
+            scored = metric.statuses.get("scored", 0)
+            output.print(escape_for_terminal(f"{name}: {scored:,} scored, {others}"))
+        if metric.spread is not None:
+            output.print(f"{name}: a case's score spreads by {metric.spread:.3f} when repeated")
+        if metric.unscored_repeats:
+            lost = others_of(metric.unscored_repeats, ())
+            output.print(f"{name}: no score at some repeats of a scored case: {lost}")
     shown = list(worst)
     if shown:
         output.print("\nlowest scores")
@@ -598,61 +613,18 @@ def show_summary(
         for reason in bad.reasons:
             output.print(escape_for_terminal(f"    {reason}"))
     output.print(f"\n{pass_line(*summary.passing, summary.cases)}")
-    cost = summary.usage.cost_usd
-    price = "cost unknown" if cost is None else f"${cost:,.4f}"
-    if cost is not None and summary.usage.saved_usd:
-        saved = summary.usage.saved_usd
-        price += f" (batch price: ${saved:,.4f} less than the list price, ${cost + saved:,.4f})"
     judged = f"{summary.records:,} judged"
     if summary.cases < summary.records:
         judged = f"{summary.cases:,} cases, {judged}"
     if earlier:
         judged += f" ({'all' if earlier == summary.records else f'{earlier:,}'} in earlier runs)"
-    output.print(f"{judged}, {summary.usage.total_tokens:,} tokens, {price}")
-    for name, metric in summary.metrics.items():
-        if metric.spread is not None:
-            output.print(f"{name}: a case's score spreads by {metric.spread:.3f} when repeated")
-        if metric.unscored_repeats:
-            lost = others_of(metric.unscored_repeats, ())
-            output.print(f"{name}: no score at some repeats of a scored case: {lost}")
+    output.print(f"{judged}, {summary.usage.total_tokens:,} tokens, {cost_of(summary.usage)}")
     found = summary.errors
     for kind, count in found.most_common(1):
         of_all = "" if len(found) == 1 else f" of {found.total():,}"
-        cause = f": {causes[kind]}" if causes and kind in causes else ""
+        cause = f": {causes[kind]}" if kind in causes else ""
         line = f"failures of the judge: {count:,}{of_all} with {kind}{cause}"
         errors.print(escape_for_terminal(line, limit=_MOST_OF_A_CAUSE))
-
-
-def _show_metrics(summary: Summary) -> None:
-    table = Table(box=None, pad_edge=False)
-    for column in ("metric", "mean", "95 % interval", "scored", "passed", "threshold"):
-        table.add_column(column, overflow="fold")
-    for name, metric in summary.metrics.items():
-        table.add_row(
-            name,
-            "none" if metric.mean is None else f"{metric.mean:.2f}",
-            interval_text(metric.estimate()),
-            f"{metric.measured:,} of {metric.cases:,}",
-            f"{metric.passed:,}",
-            passing_scores(metric.threshold, higher_is_better=metric.higher_is_better),
-        )
-    output.print(table)
-    for name, metric in summary.metrics.items():
-        if others := others_of(metric.statuses, metric.passing):
-            scored = metric.statuses.get("scored", 0)
-            output.print(escape_for_terminal(f"{name}: {scored:,} scored, {others}"))
-
-
-def _write_figures(path: Path, figures: dict[str, Any], worst: Sequence[BadAnswer]) -> None:
-    text = markdown_of(figures, worst)
-    if path.suffix.lower() == ".json":
-        figures["worst"] = [bad._asdict() for bad in worst]
-        text = json.dumps(figures, indent=2, ensure_ascii=False) + "\n"
-    with (
-        file_errors(path),
-        open(path, "w", encoding="utf-8", errors="replace", opener=owner_only) as file,
-    ):
-        file.write(text)
 
 
 _SHOWN = 5

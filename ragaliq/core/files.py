@@ -46,6 +46,30 @@ def make_folder(path: Path) -> None:
         folder.mkdir(mode=0o700, exist_ok=True)
 
 
+def replace_file(path: str | os.PathLike[str], content: str) -> int:
+    """Write a temporary file and move it to its place: a reader never sees half of it.
+
+    Half surrogate pairs, which cannot be written, are replaced.
+
+    Returns:
+        Number of bytes.
+
+    Raises:
+        DatasetError: The file cannot be written.
+    """
+    target, encoded = Path(path), content.encode("utf-8", "replace")
+    part = target.with_name(f".{target.name}.part")
+    with file_errors(target):
+        make_folder(target.parent)
+        try:
+            with open(part, "wb", opener=owner_only) as file:
+                file.write(encoded)
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
+    return len(encoded)
+
+
 def owner_only(path: str | os.PathLike[str], flags: int) -> int:
     """`opener` for `open`: a new file gets mode 0600, an existing one keeps its own."""
     return os.open(path, flags, 0o600)

@@ -15,7 +15,7 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ragaliq.core.files import file_errors
+from ragaliq.core.files import replace_file
 from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import DatasetError
 from ragaliq.judges.base import LLMJudge
@@ -218,8 +218,7 @@ class JudgeBench(BaseModel):
         Raises:
             DatasetError: The file cannot be written.
         """
-        with file_errors(path):
-            Path(path).write_text(self.model_dump_json(indent=1) + "\n", encoding="utf-8")
+        replace_file(path, self.model_dump_json(indent=1) + "\n")
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

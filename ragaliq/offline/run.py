@@ -31,7 +31,7 @@ from ragaliq.records.sinks import SinkLimits, SinkSpec, SinkStats
 from ragaliq.records.summary import MetricSummary, Summary
 from ragaliq.reports import write_report
 from ragaliq.reports.views import failures_of, html_of, notebook_progress, row_of
-from ragaliq.reports.wording import WorstAnswers, figures_of, markdown_of, number_of, text_of
+from ragaliq.reports.wording import WorstAnswers, markdown_of, number_of, text_of
 from ragaliq.scoring.scorer import CostCap, Scorer
 from ragaliq.telemetry.content import ContentPolicy, Redactor
 from ragaliq.telemetry.emit import TelemetryOptions
@@ -79,7 +79,7 @@ class EvaluationRun(Sequence[Evaluation]):
         return iter(self.cases)
 
     def __str__(self) -> str:
-        return text_of(figures_of(self.totals), self.worst)
+        return text_of(self.totals, self.worst)
 
     def __repr__(self) -> str:
         # `asyncio.run` formats its result once: texts or intervals would take long.
@@ -101,7 +101,7 @@ class EvaluationRun(Sequence[Evaluation]):
 
     def summary(self) -> str:
         """The figures and the lowest answers, as Markdown."""
-        return markdown_of(figures_of(self.totals), self.worst)
+        return markdown_of(self.totals, self.worst)
 
     def to_pandas(self) -> pandas.DataFrame:
         """Table of results: texts, `METRIC.score`, `.passed`, `.status`, `.reason`, metadata.

@@ -32,7 +32,7 @@ from ragaliq.judges.language.sentences import split_sentences
 from ragaliq.judges.resolve import JudgeSpec, resolve_judge
 from ragaliq.offline.job import EvaluationJob
 from ragaliq.records import EvaluationRecord, Summary, evaluation_record
-from ragaliq.reports.wording import number_of, why
+from ragaliq.reports.wording import cost_of, number_of, why
 from ragaliq.scoring.scorer import CostCap, Scorer
 from ragaliq.telemetry import ContentPolicy, Emitter
 
@@ -258,9 +258,8 @@ class RagSession:
             good = "high" if metric.higher_is_better else "low"
             yield f"{name} ({good} is good): {passed} of {metric.cases} passed, {mean}{others}"
         usage = self.summary.usage
-        price = "cost unknown" if usage.cost_usd is None else f"${usage.cost_usd:.4f}"
         cases = number_of(self.summary.records, "case")
-        yield f"{cases}, {usage.total_tokens:,} judge tokens, {price}"
+        yield f"{cases}, {usage.total_tokens:,} judge tokens, {cost_of(usage)}"
 
     def close(self) -> None:
         """Close the judges' connections."""

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ragaliq._version import __version__
-from ragaliq.core.files import file_errors, owner_only
+from ragaliq.core.files import replace_file
 from ragaliq.core.results import EvaluationResult
 from ragaliq.records import EvaluationRecord
 from ragaliq.reports.contents import judged_pieces
 from ragaliq.reports.gathering import claim_sets
-from ragaliq.reports.report import page_file, replace_file, template
+from ragaliq.reports.report import page_file, template
 from ragaliq.reports.wording import interval_text, why
 from ragaliq.statistics import PairedDifference
 
@@ -105,7 +105,7 @@ class Comparison(NamedTuple):
     def write(self, path: Path, changes: Sequence[Change], more: int) -> None:
         """Write the format of the path's ending: .html, .json, .md or .xml (JUnit)."""
         if path.suffix.lower() in (".html", ".htm"):
-            page = template("comparison.html.j2", style=page_file("report.css")).render(
+            text = template("comparison.html.j2", style=page_file("report.css")).render(
                 version=__version__,
                 runs=self.runs,
                 lead=self.lead,
@@ -114,14 +114,10 @@ class Comparison(NamedTuple):
                 changes=[(change.title, list(map(_side, change.records))) for change in changes],
                 more=more,
             )
-            replace_file(path, page.encode("utf-8", "replace"))
-            return
-        forms = {".json": self._json, ".md": self._markdown, ".xml": self._junit}
-        with (
-            file_errors(path),
-            open(path, "w", encoding="utf-8", errors="replace", opener=owner_only) as file,
-        ):
-            file.write(forms[path.suffix.lower()]())
+        else:
+            forms = {".json": self._json, ".md": self._markdown, ".xml": self._junit}
+            text = forms[path.suffix.lower()]()
+        replace_file(path, text)
 
     def _json(self) -> str:
         metrics = {}

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragaliq._version import __version__
-from ragaliq.core.files import file_errors, make_folder, owner_only
+from ragaliq.core.files import replace_file
 from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.records.reading import Source, records_of
 from ragaliq.records.store import Moment
@@ -125,30 +125,15 @@ def write_report(
         quality=quality,
         **contents.figures,
     )
-    # Lone surrogates cannot be written; everything else can.
-    encoded = page.encode("utf-8", "replace")
-    replace_file(target, encoded)
+    size = replace_file(target, page)
     return ReportSummary(
         path=target,
         answers=gathered.summary.cases,
         evaluations=gathered.summary.records,
         listed=contents.in_rows,
         in_full=contents.in_full,
-        bytes=len(encoded),
+        bytes=size,
     )
-
-
-def replace_file(target: Path, content: bytes) -> None:
-    """Write a temporary file and move it to the target: a reader never sees half a page."""
-    part = target.with_name(f".{target.name}.part")
-    with file_errors(target):
-        make_folder(target.parent)
-        try:
-            with open(part, "wb", opener=owner_only) as file:
-                file.write(content)
-            part.replace(target)
-        finally:
-            part.unlink(missing_ok=True)
 
 
 def _name_of(source: Source) -> str:

@@ -9,13 +9,13 @@ from html import escape
 from importlib import import_module
 from typing import Any
 
-from ragaliq.core.results import Evaluation, EvaluationResult, passing_scores
+from ragaliq.core.results import Evaluation, EvaluationResult
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.records.record import observation_of
 from ragaliq.records.summary import Summary
 from ragaliq.reports.contents import judged_pieces
 from ragaliq.reports.gathering import badness
-from ragaliq.reports.wording import interval_text, is_drawn, others_of, pass_line, why
+from ragaliq.reports.wording import is_drawn, metric_table, pass_line, why
 
 _MOST_ANSWERS = 20
 _EVERY = 0.2  # seconds
@@ -68,24 +68,11 @@ def failures_of(evaluations: Iterable[Evaluation]) -> list[Evaluation]:
 
 def html_of(evaluations: Sequence[Evaluation], summary: Summary) -> str:
     """Figures, and the lowest answers with their claims marked; every text is escaped."""
-    columns = ["metric", "mean", "95 % interval", "scored", "passed", "threshold"]
-    others = [others_of(each.statuses, each.passing) for each in summary.metrics.values()]
-    if any(others):
-        columns.append("others")
+    columns, *rows = metric_table(summary)
     lines = [f"<div><p>{pass_line(*summary.passing, summary.cases)}</p><table><tr>"]
     lines += [*(f"<th>{column}</th>" for column in columns), "</tr>"]
-    for (name, metric), other in zip(summary.metrics.items(), others, strict=True):
-        cells = (
-            escape(name),
-            "none" if metric.mean is None else f"{metric.mean:.2f}",
-            interval_text(metric.estimate()),
-            f"{metric.measured:,} of {metric.cases:,}",
-            f"{metric.passed:,}",
-            passing_scores(metric.threshold, higher_is_better=metric.higher_is_better),
-            other,
-        )
-        shown = cells[: len(columns)]
-        lines += ["<tr>", *(f"<td>{cell}</td>" for cell in shown), "</tr>"]
+    for row in rows:
+        lines += ["<tr>", *(f"<td>{escape(cell)}</td>" for cell in row), "</tr>"]
     lines.append("</table>")
     failures = failures_of(evaluations)
     # An answer that is evaluated several times is shown once, by its lowest evaluation.

@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ragaliq.core.printable import printable
-from ragaliq.core.results import Evaluation, EvaluationResult, passing_scores
+from ragaliq.core.results import Evaluation, EvaluationResult, JudgeUsage, passing_scores
 from ragaliq.records import EvaluationRecord
 from ragaliq.records.record import observation_of
 from ragaliq.records.summary import Summary
@@ -35,6 +35,15 @@ _SAID = {
 def number_of(count: int, noun: str) -> str:
     """Count with its noun, such as `1 case` or `1,200 cases`."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def cost_of(usage: JudgeUsage) -> str:
+    """Cost of a judge's requests, such as `$0.0123`; of a batch also their list price."""
+    cost, saved = usage.cost_usd, usage.saved_usd
+    if cost is None:
+        return "cost unknown"
+    listed = f" (batch price; ${cost + saved:,.4f} at list price)" if saved else ""
+    return f"${cost:,.4f}{listed}"
 
 
 def decimals_apart(figure: float, limit: float, *, least: int) -> int:
@@ -181,55 +190,54 @@ def others_of(statuses: Mapping[str, int], passing: Collection[str]) -> str:
     )
 
 
-def markdown_of(figures: Mapping[str, Any], worst: Iterable[BadAnswer]) -> str:
-    """Summary in Markdown, for a pull request or a CI job's page."""
-    metrics = figures["metrics"]
-    others = {name: others_of(each["statuses"], each["passing"]) for name, each in metrics.items()}
-    columns = ["metric", "mean", "95 % interval", "scored", "passed", "threshold"]
-    columns += ["others"] if any(others.values()) else []
-    lines = [
-        f"**{pass_line(figures['passed'], figures['decided'], figures['answers'])}.**",
-        "",
-        f"| {' | '.join(columns)} |",
-        "| --- " * len(columns) + "|",
+METRIC_COLUMNS = ("metric", "mean", "95 % interval", "scored", "passed", "threshold", "others")
+
+
+def metric_rows(summary: Summary) -> list[tuple[str, ...]]:
+    """Figures of each metric in words, in the order of `METRIC_COLUMNS`."""
+    return [
+        (
+            name,
+            "none" if metric.mean is None else f"{metric.mean:.2f}",
+            interval_text(metric.estimate()),
+            f"{metric.measured:,} of {metric.cases:,}",
+            f"{metric.passed:,}",
+            passing_scores(metric.threshold, higher_is_better=metric.higher_is_better),
+            others_of(metric.statuses, metric.passing),
+        )
+        for name, metric in summary.metrics.items()
     ]
-    for name, metric in metrics.items():
-        mean, interval = _mean_of(metric)
-        passes = passing_scores(metric["threshold"], higher_is_better=metric["higher_is_better"])
-        cells = [name, mean, interval, f"{metric['scored']:,}", f"{metric['passed']:,}", passes]
-        cells += [others[name]] if "others" in columns else []
-        lines.append(f"| {' | '.join(cells)} |")
+
+
+def metric_table(summary: Summary) -> list[tuple[str, ...]]:
+    """Columns and rows of the metrics, without `others` where there are none."""
+    table = [METRIC_COLUMNS, *metric_rows(summary)]
+    return table if any(row[-1] for row in table[1:]) else [row[:-1] for row in table]
+
+
+def markdown_of(summary: Summary, worst: Iterable[BadAnswer]) -> str:
+    """Summary in Markdown, for a pull request or a CI job's page."""
+    columns, *rows = metric_table(summary)
+    table = [columns, ["---"] * len(columns), *rows]
+    lines = [f"**{pass_line(*summary.passing, summary.cases)}.**", ""]
+    lines += [f"| {' | '.join(row)} |" for row in table]
     shown = [f"- {_name(bad, _plain)}: {'; '.join(map(_plain, bad.reasons))}" for bad in worst]
     if shown:
         lines += ["", "Lowest scores:", "", *shown]
     return "\n".join(lines) + "\n"
 
 
-def text_of(figures: Mapping[str, Any], worst: Iterable[BadAnswer]) -> str:
+def text_of(summary: Summary, worst: Iterable[BadAnswer]) -> str:
     """Summary in plain text, for `print`."""
-    lines = [pass_line(figures["passed"], figures["decided"], figures["answers"])]
-    for name, metric in figures["metrics"].items():
-        mean = ", ".join(filter(None, _mean_of(metric)))
-        passes = passing_scores(metric["threshold"], higher_is_better=metric["higher_is_better"])
-        line = (
-            f"{name}: {mean}; {metric['scored']:,} scored, {metric['passed']:,} passed ({passes})"
-        )
-        others = others_of(metric["statuses"], metric["passing"])
+    lines = [pass_line(*summary.passing, summary.cases)]
+    for name, mean, interval, scored, passed, passes, others in metric_rows(summary):
+        figures = ", ".join(filter(None, (mean, interval)))
+        line = f"{name}: {figures}; {scored} scored, {passed} passed ({passes})"
         lines.append(f"{line}, {others}" if others else line)
     shown = [
         f"  {_name(bad, printable)}: {'; '.join(map(printable, bad.reasons))}" for bad in worst
     ]
     return "\n".join([*lines, *(["lowest scores:"] if shown else []), *shown])
-
-
-def _mean_of(metric: Mapping[str, Any]) -> tuple[str, str]:
-    """Mean and its interval in words."""
-    if metric["mean"] is None:
-        return "none", ""
-    interval = "too few for an interval"
-    if metric["scored"] >= _FEWEST:
-        interval = "{:.2f} to {:.2f}".format(*metric["interval"])
-    return f"{metric['mean']:.2f}", interval
 
 
 def is_drawn(case_id: str) -> bool:

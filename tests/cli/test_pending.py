@@ -92,7 +92,7 @@ def test_batches_cost_half_and_are_emptied(ragaliq, tmp_path):
         # Each case: its claims, its relevance, and the verdicts.
         assert len(server.paid) == len(set(server.paid)) == 12
         assert len(server.batches) == 2  # what depends on nothing, then the verdicts
-    assert "batch price: $" in done.stdout
+    assert "(batch price; $" in done.stdout
     records = list(read_records(path))
     usage = [result.usage for record in records for result in record.results.values()]
     cost = sum(each.cost_usd for each in usage)
@@ -222,4 +222,4 @@ def test_500_cases_killed_three_times_are_paid_for_once_and_cost_half(tmp_path):
         shown, said = start().communicate(timeout=200)
         assert len(server.paid) == len(set(server.paid)) == 3 * cases, said
     assert sorted(judged(path)) == sorted(f"run-{number}" for number in range(cases))
-    assert "less than the list price" in shown
+    assert "at list price)" in shown

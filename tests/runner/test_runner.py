@@ -36,16 +36,16 @@ def test_results_come_in_the_order_of_the_cases():
 @pytest.mark.parametrize(
     ("given", "line", "row"),
     [
-        ([], "No answers were evaluated", "| none |  | 0 | 0 | at least 0.7 |"),
+        ([], "No answers were evaluated", "| none |  | 0 of 0 | 0 | at least 0.7 |"),
         (
             [RAGTestCase(query="q", context=["c"], response=" ")],
             "0 of 1 answers pass every metric",
-            "| none |  | 0 | 0 | at least 0.7 | 1 empty_answer |",
+            "| none |  | 0 of 1 | 0 | at least 0.7 | 1 empty_answer |",
         ),
         (
             [RAGTestCase(query="q", response="An answer.")],
             "0 of 1 answers pass every metric",
-            "| none |  | 0 | 0 | at least 0.7 | 1 no_context |",
+            "| none |  | 0 of 1 | 0 | at least 0.7 | 1 no_context |",
         ),
     ],
 )

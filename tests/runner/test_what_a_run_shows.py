@@ -38,7 +38,7 @@ def test_printing_a_run_shows_plain_text(run):
     lines = str(run).splitlines()
     assert lines[:2] == [
         "1 of 3 answers pass every metric",
-        "faithfulness: 0.50, too few for an interval; 3 scored, 1 passed (at least 0.7)",
+        "faithfulness: 0.50, too few for an interval; 3 of 3 scored, 1 passed (at least 0.7)",
     ]
     assert lines[2] == "lowest scores:"
     assert lines[3].startswith(

@@ -45,6 +45,7 @@ from ragaliq.lab.judging import (
 from ragaliq.lab.recording import RequestRecorder, replay_judge
 from ragaliq.offline.journal import EvaluationJournal
 from ragaliq.records.sqlite_file import parse_location
+from ragaliq.reports.wording import cost_of
 from ragaliq.scoring.scorer import CostCap
 from ragaliq.statistics import Estimate
 
@@ -226,8 +227,7 @@ def _abstention(points: Sequence[RiskPoint]) -> str:
 
 def _show_cost(figures: JudgeFigures) -> None:
     usage, median = figures.usage, figures.median_seconds
-    cost = "cost unknown" if usage.cost_usd is None else f"${usage.cost_usd:,.4f}"
-    line = f"{cost}, {usage.requests:,} requests, {usage.total_tokens:,} tokens"
+    line = f"{cost_of(usage)}, {usage.requests:,} requests, {usage.total_tokens:,} tokens"
     if median is not None and figures.slowest_seconds is not None:
         line += (
             f"; median {median.value * 1000:,.1f} ms a claim "

@@ -34,7 +34,7 @@ from ragaliq.cli.options import (
     choose_judge,
 )
 from ragaliq.cli.outputs import require_writable
-from ragaliq.core.files import file_errors
+from ragaliq.core.files import replace_file
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import ConfigurationError, DatasetError
@@ -56,6 +56,7 @@ from ragaliq.offline.run import evaluate
 from ragaliq.records.reading import is_store
 from ragaliq.records.sqlite_file import parse_location
 from ragaliq.records.store import read_scores
+from ragaliq.reports.wording import cost_of
 from ragaliq.statistics import Estimate
 from ragaliq.telemetry import TelemetryOptions
 from ragaliq.telemetry.providers import flush_providers
@@ -144,9 +145,9 @@ def quality(
     _show_labels(known, store)
     if out is not None:
         rows: list[dict[str, Any]] = [asdict(series) for series in found]
-        _write(out, json.dumps(rows, indent=1) + "\n")
+        replace_file(out, json.dumps(rows, indent=1) + "\n")
     if plot is not None:
-        _write(plot, quality_svg(found))
+        replace_file(plot, quality_svg(found))
     _emit(found)
     return ExitCode.OK
 
@@ -326,17 +327,11 @@ def _rejudge(
         )
     for evaluation in run:
         anchors.add(todo[evaluation.case.id].anchors(evaluation.results))
-    cost = "cost unknown" if run.usage.cost_usd is None else f"${run.usage.cost_usd:,.4f}"
     errors.print(
         escape_for_terminal(
-            f"{judge.name} scored {len(cases):,} answers ({cost}), in {anchors.path}"
+            f"{judge.name} scored {len(cases):,} answers ({cost_of(run.usage)}), in {anchors.path}"
         )
     )
-
-
-def _write(path: Path, text: str) -> None:
-    with file_errors(path):
-        path.write_text(text, encoding="utf-8")
 
 
 def _emit(found: Sequence[QualitySeries]) -> None:
