@@ -54,9 +54,6 @@ def cases(
             "unscored answers of each pipeline.",
         ),
     ] = None,
-    metric: Annotated[
-        str | None, typer.Option(help="Look at this metric only.", metavar="NAME")
-    ] = None,
     since: Since = None,
     until: Until = None,
     pipeline: Pipeline = None,
@@ -75,17 +72,17 @@ def cases(
         return records_of(source, since=since, until=until, pipeline=pipeline)
 
     wanted = {name for name, asked in (("failed", failed), ("unsure", unsure)) if asked}
-    answers, without_text = _answers(records(), metric)
+    answers, without_text = _answers(records())
     found = {name: each for name, each in answers.items() if not wanted or wanted & each.kinds}
     if not found:
-        raise DatasetError(f"{source}: {_nothing(answers, without_text, wanted, metric)}")
+        raise DatasetError(f"{source}: {_nothing(answers, without_text, wanted)}")
     if random is not None:
         found = _drawn(found, random, by_kind=False)
     elif stratified is not None:
         found = _drawn(found, stratified, by_kind=True)
     # Close it here: the garbage collector may run in a thread that SQLite refuses.
     with closing(records()) as to_write:
-        written = _write(out, to_write, found, metric)
+        written = _write(out, to_write, found)
     kinds = Counter(kind for each in found.values() for kind in each.kinds)
     counts = ", ".join(f"{count:,} {kind}" for kind, count in sorted(kinds.items()))
     of = number_of(len(answers), "answer")
@@ -108,17 +105,12 @@ class _Answer(NamedTuple):
     probability: float
 
 
-def _answers(
-    records: Iterator[EvaluationRecord], metric: str | None
-) -> tuple[dict[str, _Answer], int]:
+def _answers(records: Iterator[EvaluationRecord]) -> tuple[dict[str, _Answer], int]:
     """Answers with texts by their case's id, as evaluated last; and the number without."""
     found: dict[str, _Answer] = {}
     without_text: set[str] = set()
     for record in records:
-        results = _results(record, metric)
-        if not results:
-            continue
-        name = _case_id(record)
+        results, name = record.results, _case_id(record)
         if record.case is None or not (record.case.query and record.case.response):
             without_text.add(name)
             continue
@@ -130,18 +122,9 @@ def _answers(
         if not kinds:
             scored = any(result.score is not None for result in results.values())
             kinds.add("passed" if scored else "unscored")
-        # An answer that was sampled by feedback has no weight; as a case it represents itself.
-        weight = record.run.weight(metric) if metric else 1.0 / record.run.sampling_probability
-        found[name] = _Answer(
-            record.evaluation_id, frozenset(kinds), record.run.pipeline, 1.0 / max(1.0, weight)
-        )
+        chance = min(1.0, record.run.sampling_probability)
+        found[name] = _Answer(record.evaluation_id, frozenset(kinds), record.run.pipeline, chance)
     return found, len(without_text - found.keys())
-
-
-def _results(record: EvaluationRecord, metric: str | None) -> Mapping[str, Any]:
-    if metric is None:
-        return record.results
-    return {metric: record.results[metric]} if metric in record.results else {}
 
 
 def _case_id(record: EvaluationRecord) -> str:
@@ -150,9 +133,7 @@ def _case_id(record: EvaluationRecord) -> str:
     return f"{record.run.pipeline} {name}" if is_place(name) and record.run.pipeline else name
 
 
-def _nothing(
-    answers: Mapping[str, _Answer], without_text: int, wanted: set[str], metric: str | None
-) -> str:
+def _nothing(answers: Mapping[str, _Answer], without_text: int, wanted: set[str]) -> str:
     if answers:
         kinds = {"failed": "fails a threshold", "unsure": "has an unsure claim"}
         what = " or ".join(kinds[kind] for kind in sorted(wanted))
@@ -162,7 +143,7 @@ def _nothing(
             f"it holds no texts of its {number_of(without_text, 'answer')}; evaluate with "
             "capture_content=True or RAGALIQ_CAPTURE_CONTENT=true, and without --no-text"
         )
-    return f"it holds no answers with the metric {metric}" if metric else "it holds no answers"
+    return "it holds no answers"
 
 
 def _drawn(found: Mapping[str, _Answer], number: int, *, by_kind: bool) -> dict[str, _Answer]:
@@ -199,12 +180,7 @@ def _place(name: str) -> bytes:
     ).digest()
 
 
-def _write(
-    out: Path,
-    records: Iterator[EvaluationRecord],
-    found: Mapping[str, _Answer],
-    metric: str | None,
-) -> int:
+def _write(out: Path, records: Iterator[EvaluationRecord], found: Mapping[str, _Answer]) -> int:
     written = 0
     with file_errors(out):
         file = open(out, "x", encoding="utf-8", opener=owner_only)  # noqa: SIM115 - closed below
@@ -213,7 +189,7 @@ def _write(
                 for record in records:
                     name = _case_id(record)
                     if name in found and found[name].evaluation_id == record.evaluation_id:
-                        row = _row(record, name, found[name].probability, metric)
+                        row = _row(record, name, found[name].probability)
                         file.write(json.dumps(row) + "\n")
                         written += 1
         except BaseException:
@@ -222,19 +198,16 @@ def _write(
     return written
 
 
-def _row(
-    record: EvaluationRecord, name: str, probability: float, metric: str | None
-) -> dict[str, Any]:
+def _row(record: EvaluationRecord, name: str, probability: float) -> dict[str, Any]:
     """Case as `read_cases` reads it; other values become its metadata."""
     assert record.case is not None  # noqa: S101 - only those with texts are chosen
     row = record.case.model_dump(mode="json", exclude_defaults=True, exclude={"sources"})
     row["id"] = name
     # Results of another release do not belong to the span that it came from.
     row["metadata"] = {k: v for k, v in record.case.metadata.items() if k != "trace"}
-    results = _results(record, metric)
     return row | {
         "sampling_probability": probability,
-        "earlier_scores": {metric: result.score for metric, result in results.items()},
+        "earlier_scores": {metric: result.score for metric, result in record.results.items()},
         "evaluated_at": datetime.fromtimestamp(record.created_at, UTC).isoformat(
             timespec="seconds"
         ),

@@ -11,12 +11,12 @@ import logging
 import os
 import signal
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from enum import IntEnum
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import typer
 from rich.console import Console
@@ -41,8 +41,6 @@ from ragaliq.errors import (
 )
 from ragaliq.reports.wording import cost_of
 from ragaliq.telemetry import configure_from_environment
-
-T = TypeVar("T")
 
 
 class _Console(Console):
@@ -215,20 +213,6 @@ def progress(total: int, done: int) -> Iterator[Callable[[JudgeUsage], None]]:
 
     with bar:
         yield judged
-
-
-def counted(cases: Iterable[T]) -> Iterator[T]:
-    """Cases of a file, with a running count while they are read."""
-    every, shown = 0.5 if errors.is_terminal else _LINE_EVERY, time.monotonic()
-    with errors.status("reading") as status:
-        for number, case in enumerate(cases, start=1):
-            if time.monotonic() - shown >= every:
-                shown, line = time.monotonic(), f"reading: {number:,} cases"
-                if errors.is_terminal:
-                    status.update(line)
-                else:
-                    errors.print(line)
-            yield case
 
 
 def say_what_is_left(judged: int, total: int, kept_in: Path | None, *, option: str) -> None:

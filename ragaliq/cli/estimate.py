@@ -6,7 +6,7 @@ import inspect
 
 from rich.table import Table
 
-from ragaliq.cli.console import counted, errors, escape_for_terminal, output
+from ragaliq.cli.console import errors, escape_for_terminal, output
 from ragaliq.cli.evaluate import show_skipped_runs
 from ragaliq.cli.options import (
     BaseUrl,
@@ -57,16 +57,19 @@ def estimate(
     evaluators = evaluators_of(
         metrics, asked.judge, policy=policy, strategy=strategy, rubrics=rubric or ()
     )
-    with opened_cases(
-        data,
-        field,
-        skip_bad_rows=skip_bad_rows,
-        encoding=encoding,
-        split_context=split_context,
-        mapping=mapping,
-        resolve=resolve,
-    ) as reader:
-        expected = estimate_cost(counted(reader), judge=asked.judge, metrics=evaluators)
+    with (
+        opened_cases(
+            data,
+            field,
+            skip_bad_rows=skip_bad_rows,
+            encoding=encoding,
+            split_context=split_context,
+            mapping=mapping,
+            resolve=resolve,
+        ) as reader,
+        errors.status("reading"),
+    ):
+        expected = estimate_cost(reader, judge=asked.judge, metrics=evaluators)
     usage = expected.usage
     output.print(
         f"{number_of(expected.cases, 'case')}, {number_of(usage.requests, 'request')}, "

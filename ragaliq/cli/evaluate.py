@@ -23,7 +23,6 @@ from ragaliq.cli.console import (
     RESULTS,
     SCORES,
     ExitCode,
-    counted,
     errors,
     escape_for_terminal,
     exports_telemetry,
@@ -524,12 +523,13 @@ def _read_through(
 ) -> CaseIndex:
     """Read all cases first, which finds a bad row before anything is spent."""
     index, present = CaseIndex(repeats), set[str]()
-    for number, case in enumerate(counted(reader), start=1):
-        index.add(case, reader.row or number)
-        if case.has_context:
-            present.add("context")
-        if any(text.strip() for text in (case.expected_answer or "", *case.expected_facts)):
-            present.add("expected_answer")
+    with errors.status("reading"):
+        for number, case in enumerate(reader, start=1):
+            index.add(case, reader.row or number)
+            if case.has_context:
+                present.add("context")
+            if any(text.strip() for text in (case.expected_answer or "", *case.expected_facts)):
+                present.add("expected_answer")
     for row in reader.skipped_rows[:_SHOWN]:
         errors.print(escape_for_terminal(f"skipped: {row.where}: {row.problem}"))
     if reader.skipped > _SHOWN:

@@ -16,8 +16,6 @@ from ragaliq.records.reading import is_store
 from ragaliq.records.sqlite_file import parse_location
 from ragaliq.reports.wording import number_of
 
-_DEFAULT = Path("report.html")
-
 
 def report(
     source: Annotated[
@@ -28,11 +26,8 @@ def report(
     ],
     *,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", help="The page to write; replaces an earlier one. Default: report.html."
-        ),
-    ] = None,
+        Path, typer.Option("--out", "-o", help="The page to write; replaces an earlier one.")
+    ],
     title: Annotated[str, typer.Option(help="The page's heading.")] = "RAG answer quality",
     since: Since = None,
     until: Until = None,
@@ -49,16 +44,10 @@ def report(
     """Write an HTML page of stored results. It shows the worst answers claim by claim."""
     from ragaliq.reports import write_report
 
-    page = out or _DEFAULT
-    if out is None and page.exists() and not _is_report(page):
-        raise ConfigurationError(
-            f"{page} is there already and is not a report; name it by --out to replace it, or name "
-            "another file"
-        )
     read = parse_location(source) if source.startswith("sqlite:") else Path(source)
-    require_writable([("--out", page)], read=[("the results", read)])
-    if page.suffix.lower() not in (".html", ".htm"):
-        raise ConfigurationError(f"--out {page}: the page goes to an .html file")
+    require_writable([("--out", out)], read=[("the results", read)])
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise ConfigurationError(f"--out {out}: the page goes to an .html file")
     quality: list[object] = []
     if is_store(source):
         # By name: labels belong to the laboratory, which the main house does not import.
@@ -66,7 +55,7 @@ def report(
         quality = laboratory.stored_quality(source, since=since, until=until, pipeline=pipeline)
     written = write_report(
         source,
-        page,
+        out,
         title=title,
         since=since,
         until=until,
@@ -85,11 +74,3 @@ def report(
         )
     )
     return ExitCode.OK
-
-
-def _is_report(page: Path) -> bool:
-    """True if a file is one of our reports: only such a default page is overwritten."""
-    if not page.is_file():
-        return False
-    with page.open("rb") as file:
-        return b'<meta name="generator" content="ragaliq' in file.read(4096)

@@ -26,7 +26,6 @@ from ragaliq.errors import (
     JudgeTimeoutError,
 )
 from ragaliq.evaluators import get_evaluator
-from ragaliq.evaluators.evaluator import Evaluator
 from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.language.sentences import split_sentences
 from ragaliq.judges.resolve import JudgeSpec, resolve_judge
@@ -104,11 +103,7 @@ def assert_rag(
             f"not a {kind}"
         )
     session = plugin.current_session() or RagSession()
-    evaluators: list[Evaluator] = []
-    for name, threshold in thresholds.items():
-        if isinstance(threshold, bool) or not isinstance(threshold, int | float):
-            raise ConfigurationError(f"assert_rag: {name} must be a score in [0, 1]")
-        evaluators.append(get_evaluator(name)(threshold, policy=policy))
+    evaluators = [get_evaluator(name)(least, policy=policy) for name, least in thresholds.items()]
     scorer = Scorer(
         session.judge if judge is None else resolve_judge(judge),
         evaluators or [get_evaluator("faithfulness")(policy=policy)],

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.sync import run_sync
@@ -62,7 +62,6 @@ def score_batch(
     deadline: float | None = None,
     max_cost: float | None = None,
     claims: bool = True,
-    prefix: str = "",
     sinks: Iterable[SinkSpec] = (),
     pipeline: str = "",
     capture_content: bool | None = None,
@@ -88,8 +87,8 @@ def score_batch(
         judge: `local`, `claude`, a cascade such as `local>claude`, or a judge.
         model: Claude's model.
         calibration: Calibration of the named judge, or its file.
-        columns: Columns by a case's field, such as `{"query": "frage"}`; a nested field has a dot.
-            By default columns are recognised by the usual names of data sets.
+        columns: Columns by a case's field, such as `{"query": "frage"}`. By default columns are
+            recognised by the usual names of data sets.
         policy: Policy of metrics without their own; by default an answer with nothing to verify has
             no score and does not pass.
         concurrency: Rows evaluated concurrently.
@@ -97,7 +96,6 @@ def score_batch(
         max_cost: US dollars after which no further row of this table is begun; those rows have the
             status `over_budget`.
         claims: Whether the result contains the claims, which are texts of the answer.
-        prefix: Prefix of every added column.
         sinks: Additional stores of results, as for `evaluate`.
         pipeline: Name of the pipeline in sinks and telemetry.
         capture_content: Whether the texts may enter sinks and telemetry; by default from the
@@ -112,25 +110,15 @@ def score_batch(
             or has one of the added columns already.
         DatasetError: A column is missing, or two match one field.
     """
-    if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:
-        raise ConfigurationError(
-            f"score_batch: concurrency must be a whole number from 1, got {concurrency!r}"
-        )
-    if not isinstance(prefix, str):
-        raise ConfigurationError(f"score_batch: prefix must be a text, got {prefix!r}")
-    if not isinstance(policy, ScoringPolicy):
-        raise ConfigurationError(
-            f"score_batch: policy must be a ScoringPolicy, got {type(policy).__name__}"
-        )
     given = table_of(table)
     decider = judge_of_process(judge, model=model, calibration=calibration)
     chosen = resolve_evaluators(metrics, judge=decider)
-    schema = schema_of(chosen, claims=claims, prefix=prefix)
+    schema = schema_of(chosen, claims=claims)
     taken = next((name for name in schema.names if name in given.names), None)
     if taken is not None:
         raise ConfigurationError(
             f"the table has the column {taken!r} already, as if it had been scored before; "
-            "drop it, or give the new columns a prefix=..."
+            "drop or rename it"
         )
     # Without its column every context would be empty, and every answer unsupported.
     reads_context = any(isinstance(each, ClaimEvaluator | ContextEvaluator) for each in chosen)
@@ -187,7 +175,6 @@ def score_batch_schema(
     metrics: Iterable[EvaluatorSpec] | None = None,
     judge: JudgeSpec | str = "local",
     claims: bool = True,
-    prefix: str = "",
 ) -> Any:
     """Schema of the columns that `score_batch` adds, for engines that need it beforehand.
 
@@ -195,45 +182,33 @@ def score_batch_schema(
         metrics: As for `score_batch`.
         judge: As for `score_batch`; ignored if `metrics` is given.
         claims: As for `score_batch`.
-        prefix: As for `score_batch`.
 
     Raises:
         ConfigurationError: A metric or the judge is not known, or pyarrow is missing.
     """
     decider = resolve_judge(judge) if metrics is None else None
     measured = resolve_evaluators(metrics, judge=decider)
-    return schema_of(measured, claims=claims, prefix=prefix)
+    return schema_of(measured, claims=claims)
 
 
-class _Place(NamedTuple):
-    """A field's column, the nested fields to look up in its values, and the user's name for it."""
-
-    column: int
-    path: tuple[str, ...]
-    name: str
-
-
-def _cases_of(table: Table, places: Mapping[str, _Place]) -> Iterator[RAGTestCase | UnscoredRow]:
-    """Each row in its order."""
-    columns = {field: table.values(place.column) for field, place in places.items()}
+def _cases_of(table: Table, places: Mapping[str, int]) -> Iterator[RAGTestCase | UnscoredRow]:
+    """Each row in its order; `places` holds the column of each field."""
+    columns = {field: table.values(place) for field, place in places.items()}
     for row in range(table.rows):
         try:
-            yield _case(row + 1, {f: values[row] for f, values in columns.items()}, places)
+            yield _case(row + 1, {field: values[row] for field, values in columns.items()})
         except RowError as error:
             yield UnscoredRow("bad_row", str(error).partition(": ")[2])
         except Exception as error:  # noqa: BLE001 - a cell may be any object: one row, not the batch
             yield UnscoredRow("bad_row", f"the row cannot be read ({type(error).__name__})")
 
 
-def _case(number: int, cells: Mapping[str, Any], places: Mapping[str, _Place]) -> RAGTestCase:
+def _case(number: int, cells: Mapping[str, Any]) -> RAGTestCase:
     # Only some metrics need a question; a blank answer has its own status.
     where, present = f"row {number}", {"query": "", "response": ""}
-    for field, cell in cells.items():
-        value = cell
-        for name in places[field].path:
-            value = value.get(name) if isinstance(value, Mapping) else None
+    for field, value in cells.items():
         if value is UNREADABLE:
-            raise RowError(f"{where}: column {places[field].name!r} holds a value that is not text")
+            raise RowError(f"{where}: the {field}'s column holds a value that is not text")
         if not is_absent(value):
             present[field] = value
     return case_of(Row(where, present, number), {})
@@ -249,34 +224,23 @@ _SHOWN = 30
 
 def _find_columns(
     names: Sequence[str], own_names: Mapping[str, str], *, needed: Sequence[str]
-) -> dict[str, _Place]:
+) -> dict[str, int]:
     """Column of each field, as given to `score_batch` or recognised."""
-    if not isinstance(own_names, Mapping):
-        raise ConfigurationError(
-            "columns must be a mapping of fields to columns, such as {'query': 'frage'}, "
-            f"got {type(own_names).__name__}"
-        )
     require_known(own_names, argument="columns")
     shown = ", ".join(repr(name[:40]) for name in names[:_SHOWN])
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     there_are = f"the table's columns are {shown}{more}" if names else "the table has no columns"
-    found: dict[str, _Place] = {}
+    found: dict[str, int] = {}
     for field, name in own_names.items():
-        if not isinstance(name, str):
-            raise ConfigurationError(
-                f"columns: the {field}'s column must be its name as a text, got {name!r}"
-            )
-        # A column's name may contain a dot; it is a path only if there is no such column.
-        root, *path = [name] if name in names else name.split(".")
-        if names.count(root) > 1:
+        if names.count(name) > 1:
             raise DatasetError(
-                f"{names.count(root)} columns are called {root!r}; rename all but one"
+                f"{names.count(name)} columns are called {name!r}; rename all but one"
             )
-        if root not in names:
+        if name not in names:
             raise ConfigurationError(
                 f"columns: there is no column {name!r} for the {field}: {there_are}"
             )
-        found[field] = _Place(names.index(root), tuple(path), name)
+        found[field] = names.index(name)
     for field in _RECOGNISED:
         if field in own_names:
             continue
@@ -292,7 +256,7 @@ def _find_columns(
                 f"columns={{{field!r}: ...}}"
             )
         if meant:
-            found[field] = _Place(meant[0], (), names[meant[0]])
+            found[field] = meant[0]
         elif field in needed:
             raise DatasetError(
                 f"no column was found for the {field}: {there_are}. Name it one of "

@@ -143,7 +143,7 @@ def table_of(table: object) -> Table:
     )
 
 
-def schema_of(evaluators: Iterable[Evaluator], *, claims: bool, prefix: str) -> Any:
+def schema_of(evaluators: Iterable[Evaluator], *, claims: bool) -> Any:
     """Schema of the added columns as a `pyarrow.Schema`."""
     pa = _load_arrow()
     text, number = pa.string(), pa.float64()
@@ -161,7 +161,7 @@ def schema_of(evaluators: Iterable[Evaluator], *, claims: bool, prefix: str) -> 
     of_row = {"judge": text, "model": text, "tokens": pa.int64(), "cost_usd": number}
     fields = [(f"{each.name}_{name}", of_metric[name]) for each in evaluators for name in of_metric]
     fields += [(f"ragaliq_{name}", kind) for name, kind in of_row.items()]
-    return pa.schema([(prefix + name, kind) for name, kind in fields])
+    return pa.schema(fields)
 
 
 def columns_of(rows: Iterable[Sequence[Any]], judge: LLMJudge, schema: Any) -> Any:

@@ -73,7 +73,7 @@ def test_a_text_that_is_not_utf8_spoils_its_row_only(as_frame):
     problems = list(scored["faithfulness_error"])
     statuses = [str(status) for status in scored["faithfulness_status"]]
     assert statuses == ["scored", "bad_row", "scored"]
-    assert "column 'answer' holds a value that is not text" in str(problems[1])
+    assert "the response's column holds a value that is not text" in str(problems[1])
 
 
 def test_half_a_surrogate_pair_is_scored_and_written_as_unicode():

@@ -67,9 +67,9 @@ def test_columns_go_by_the_names_that_files_use(names):
     assert scored.column("faithfulness_score").to_pylist() == [1.0]
 
 
-def test_own_names_win_and_may_be_nested():
-    row = {"frage": "When?", "run": {"said": SHOP, "saw": [SHOP]}, "answer": "Not this."}
-    where = {"query": "frage", "response": "run.said", "context": "run.saw"}
+def test_own_names_win():
+    row = {"frage": "When?", "said": SHOP, "run.saw": [SHOP], "answer": "Not this."}
+    where = {"query": "frage", "response": "said", "context": "run.saw"}
     scored = score_batch(pa.Table.from_pylist([row]), columns=where)
     assert scored.column("faithfulness_score").to_pylist() == [1.0]
 
@@ -120,12 +120,7 @@ def test_two_columns_of_one_name_are_an_error_only_where_they_are_meant():
     [
         ({"columns": {"frage": "question"}}, "columns: a case has no field 'frage'"),
         ({"columns": {"query": "frage"}}, r"no column 'frage' for the query: .* 'question'"),
-        ({"columns": ["question"]}, "columns must be a mapping"),
-        ({"columns": {"query": 0}}, "the query's column must be its name as a text, got 0"),
-        ({"concurrency": 0}, "concurrency must be a whole number from 1, got 0"),
-        ({"concurrency": "8"}, "concurrency must be a whole number from 1, got '8'"),
-        ({"prefix": None}, "prefix must be a text, got None"),
-        ({"policy": "ragas"}, "policy must be a ScoringPolicy, got str"),
+        ({"concurrency": 0}, "concurrency must be at least 1, got 0"),
         ({"metrics": ["faith"]}, "no metric 'faith'"),
         ({"judge": "oracle"}, "no judge 'oracle'"),
     ],
@@ -135,13 +130,11 @@ def test_a_wrong_setting_is_an_error_at_once(make, settings, message):
         score_batch(make([ROW]), **settings)
 
 
-def test_a_table_scored_before_needs_a_prefix(make, read):
-    once = score_batch(make([ROW]))
-    with pytest.raises(ConfigurationError, match=r"'faithfulness_score' already.*prefix"):
-        score_batch(once)
-    (row,) = read(score_batch(once, prefix="new_", claims=False))
-    assert row["new_faithfulness_score"] == row["faithfulness_score"] == 1.0
-    assert set(score_batch_schema(prefix="new_", claims=False).names) < set(row)
+def test_a_table_scored_before_is_refused(make, read):
+    with pytest.raises(ConfigurationError, match=r"'faithfulness_score' already.*rename it"):
+        score_batch(score_batch(make([ROW])))
+    (row,) = read(score_batch(make([ROW]), claims=False))
+    assert set(score_batch_schema(claims=False).names) < set(row)
 
 
 @pytest.mark.parametrize(

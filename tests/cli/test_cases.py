@@ -42,7 +42,6 @@ def rows(name="out.jsonl"):
     [
         ([], {"When does it open?", "How many doors?", "Who owns it?"}),
         (["--failed"], {"How many doors?"}),
-        (["--failed", "--metric", "relevance"], set()),
         (["--random", 2], None),
         (["--stratified", 3], {"When does it open?", "How many doors?", "Who owns it?"}),
         (["--failed", "--random", 5], {"How many doors?"}),

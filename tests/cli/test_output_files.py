@@ -20,20 +20,3 @@ def test_the_results_file_of_a_form_gets_another_name_than_the_cases(
     assert len(records("mine.results.jsonl")) == 1
     resumed = ragaliq("evaluate", cases, "--out", f"mine.{ending}", "--resume", *FAITHFULNESS)
     assert "1 judged" in resumed.stdout
-
-
-def test_a_report_nobody_named_replaces_nothing(ragaliq, write_cases, tmp_path):
-    ragaliq("evaluate", write_cases(GOOD), "--out", "results.jsonl")
-    for _ in range(2):  # a report is replaced by the next one
-        ragaliq("report", "results.jsonl")
-    (tmp_path / "report.html").write_text("mine")
-
-    done = ragaliq("report", "results.jsonl", code=2)
-
-    assert "report.html is there already and is not a report" in done.stderr
-    assert (tmp_path / "report.html").read_text() == "mine"
-    ragaliq("report", "results.jsonl", "-o", "report.html")
-    assert (tmp_path / "report.html").read_text() != "mine"
-    (tmp_path / "report.html").unlink()
-    (tmp_path / "report.html").mkdir()
-    assert "is not a report" in ragaliq("report", "results.jsonl", code=2).stderr

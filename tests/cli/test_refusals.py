@@ -154,7 +154,6 @@ REFUSED = {
         ("live.db -o out.jsonl --random 1 --stratified 2", 2, "exclude each other"),
         ("live.db -o out.jsonl --stratified 1", 2, "there are 2 strata"),
         ("live.db -o notes.jsonl", 2, "exists; delete it, or name another file"),
-        ("live.db -o out.jsonl --metric nonsense", 3, "no answers with the metric nonsense"),
         (
             "no-text.db -o out.jsonl",
             3,
@@ -197,9 +196,9 @@ REFUSED = {
         ("x" * 300, 3, "File name too long"),
     ],
     "report": [
-        ("results.jsonl --until 2001-01-01", 3, "holds no results within the time and pipeline"),
+        ("results.jsonl -o page.html --until 2001-01-01", 3, "holds no results within the time and pipeline"),
         ("results.jsonl -o page.pdf", 2, "--out page.pdf: the page goes to an .html file"),
-        ("cases.jsonl", 3, "not a results file"),
+        ("cases.jsonl -o page.html", 3, "not a results file"),
         ("labels.jsonl -o labels.jsonl", 2, "--out labels.jsonl would replace the "),
         ("sqlite:///labels.jsonl -o labels.jsonl", 2, "--out labels.jsonl would replace the "),
     ],
