@@ -417,7 +417,7 @@ def companion_file(source: Location, kind: str) -> Path:
 
 
 def rows_of(path: str | Path, model: type[_Model]) -> Iterator[_Model]:
-    """Lines of a file; except a last line that a crash cut short.
+    """Lines of a file, except a last line that a crash cut short.
 
     Raises:
         DatasetError: The file is missing or a line is not of this kind.
