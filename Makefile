@@ -61,7 +61,7 @@ demo-llama-index: $(READY) ## The same for a LlamaIndex application
 	@$(PY) examples/demo/llama_index_demo.py $(ARGS)
 
 .PHONY: demo-collector
-demo-collector: $(READY) ## Score a LangChain.js application through `ragaliq collect`: no key needed (installs it once: npm)
+demo-collector: $(READY) node ## Score a LangChain.js application through `ragaliq collect`: no key needed (installs it once: npm)
 	@$(PY) examples/collector/demo.py .venv-demo-collector $(ARGS)
 
 # In the order of the folders: by default the files with few tests come last, which are the longest.

@@ -1,4 +1,4 @@
-"""A second look at applications: caches, fallbacks, files, services, code, tables, two answers."""
+"""Caches, fallbacks, files, services, code, tables, two answers."""
 
 import asyncio
 import json

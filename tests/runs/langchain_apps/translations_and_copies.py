@@ -1,4 +1,4 @@
-"""A fifth look: translations, transcripts, copies, entities, cut answers, fallbacks of searches."""
+"""Translations, transcripts, copies, entities, cut answers, fallbacks of searches."""
 
 import json
 import re

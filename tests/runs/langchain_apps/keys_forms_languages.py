@@ -1,4 +1,4 @@
-"""Variants, written after the others were known to be right: other keys, forms and languages."""
+"""Other keys, forms and languages of known shapes."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Further shapes: functions in functions, requests as objects, texts without a retriever."""
+"""Functions in functions, requests as objects, texts without a retriever."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Variants of known shapes, written after the others, to see what was mended for a sample only."""
+"""Variants of known shapes: no rule may hold for one sample only."""
 
 import asyncio
 import json
