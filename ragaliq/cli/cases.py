@@ -203,8 +203,6 @@ def _row(record: EvaluationRecord, name: str, probability: float) -> dict[str, A
     assert record.case is not None  # noqa: S101 - only those with texts are chosen
     row = record.case.model_dump(mode="json", exclude_defaults=True, exclude={"sources"})
     row["id"] = name
-    # Results of another release do not belong to the span that it came from.
-    row["metadata"] = {k: v for k, v in record.case.metadata.items() if k != "trace"}
     return row | {
         "sampling_probability": probability,
         "earlier_scores": {metric: result.score for metric, result in record.results.items()},

@@ -232,16 +232,16 @@ class Evaluation:
     """Result of evaluating one case, live or offline.
 
     Attributes:
-        case: Question, context and answer.
+        case: Question, context and answer, and the run that gave it.
         results: Metric name to result.
-        run: The run that gave the answer, and how it was sampled.
         lag: Seconds between the end of the run and the start of its evaluation.
+        position: Position of the case among those of a job, from 0.
     """
 
     case: RAGTestCase
     results: Mapping[str, EvaluationResult]
-    run: RunInfo
     lag: float = 0.0
+    position: int = 0
 
     def __repr__(self) -> str:
         # One line without texts: users print lists of failures in notebooks, and may log them.
@@ -268,6 +268,11 @@ class Evaluation:
             else f"{name} {result.score:.2f} ({'passed' if result.passed else 'failed'})"
             for name, result in self.results.items()
         )
+
+    @property
+    def run(self) -> RunInfo:
+        """The run that gave the answer, and how it was sampled."""
+        return self.case.evaluated_run
 
     @property
     def usage(self) -> JudgeUsage:

@@ -18,6 +18,7 @@ from pydantic import (
 from pydantic_core import CoreSchema, core_schema
 
 from ragaliq.core.citations import Citation
+from ragaliq.core.run import RunInfo
 from ragaliq.core.thoughts import without_thoughts
 
 FIELDS: dict[str, tuple[str, ...]] = {
@@ -187,6 +188,7 @@ class RAGTestCase(BaseModel):
         tags: Free labels.
         metadata: Anything else to keep with the case.
         sources: Sources of a captured run's question, context and answer.
+        run: The run that gave the answer; None if it is not known.
 
     Raises:
         pydantic.ValidationError: On unknown fields, wrong types, or two chunks with one id. The
@@ -210,6 +212,7 @@ class RAGTestCase(BaseModel):
     tags: list[str] = Field(default_factory=list)
     metadata: dict[str, Any] = Field(default_factory=dict)
     sources: CaseSources = CaseSources()
+    run: RunInfo | None = None
 
     # Not a validator, which would cost a third more wherever a case is read from JSON.
     def __new__(cls, /, *unnamed: Any, **given: Any) -> Self:
@@ -253,6 +256,11 @@ class RAGTestCase(BaseModel):
             position if isinstance(chunk, str) or chunk.id is None else chunk.id
             for position, chunk in enumerate(self.context)
         ]
+
+    @property
+    def evaluated_run(self) -> RunInfo:
+        """The run that results refer to: its own, else one with the case's id."""
+        return self.run or RunInfo(run_id=self.id)
 
     @property
     def other_texts(self) -> dict[ChunkId, str]:

@@ -9,6 +9,7 @@ import math
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from hashlib import blake2b
@@ -20,6 +21,7 @@ from pydantic import ValidationError
 from ragaliq.capture.texts import Reader, text_blocks
 from ragaliq.core.checks import did_you_mean
 from ragaliq.core.citations import citations_in
+from ragaliq.core.run import RunInfo
 from ragaliq.core.test_case import FIELDS, ContextChunk, RAGTestCase, Turn
 from ragaliq.datasets.rows import Format, Row, fault, rows_of
 from ragaliq.errors import ConfigurationError, DatasetError, RowError
@@ -325,6 +327,7 @@ def case_of(
         metadata = _json_in(metadata) or metadata
     if not isinstance(metadata, Mapping):
         raise fault(where, f"field 'metadata' must be an object, not {_kind(metadata)}")
+    rest |= {str(key): value for key, value in metadata.items()}
     try:
         return RAGTestCase(
             id=case_id,
@@ -338,12 +341,28 @@ def case_of(
             expected_answer=texts.get("expected_answer"),
             expected_facts=facts,
             tags=_texts(values, "tags", where),
-            metadata=rest | {str(key): value for key, value in metadata.items()},
+            run=_run_in(rest, case_id),
+            metadata=rest,
         )
     except ValidationError as error:
         problem = error.errors()[0]
         place = ".".join(str(part) for part in problem["loc"]) or "the row"
         raise fault(where, f"{place}: {problem['msg']}") from None
+
+
+def _run_in(rest: dict[str, Any], case_id: str) -> RunInfo | None:
+    """Take a case's run, or the chance that it was sampled, out of values without a field.
+
+    Other tools use these names for other things, which stay metadata.
+    """
+    for name in ("run", "sampling_probability"):
+        if name in rest:
+            held = rest[name] if name == "run" else {"run_id": case_id, name: rest[name]}
+            with suppress(ValidationError):
+                run = RunInfo.model_validate(_json_in(held) if isinstance(held, str) else held)
+                del rest[name]
+                return run
+    return None
 
 
 def _missing(

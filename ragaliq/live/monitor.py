@@ -34,7 +34,7 @@ from ragaliq.core.interrupts import is_from_signal
 from ragaliq.core.log_once import LogOnce
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import Evaluation, EvaluationResult
-from ragaliq.core.run import RunInfo, SpanTarget
+from ragaliq.core.run import SpanTarget
 from ragaliq.core.suppression import is_suppressed
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import (
@@ -123,7 +123,6 @@ class Publisher(Protocol):
     async def publish(
         self,
         case: RAGTestCase,
-        run: RunInfo,
         metrics: Iterable[str],
         failed: Callable[[str], object],
     ) -> None:
@@ -830,16 +829,16 @@ class Monitor:
             if _is_judge_call(run):
                 run.end("incomplete_run", "judge_call")
                 return
-            info, lag = run.info(), max(0.0, time.time() - run.ended_at)
-            case = await self._case_of(run, info)
+            lag = max(0.0, time.time() - run.ended_at)
+            case, measured = await self._case_of(run)
             if self._publisher is not None:
-                await self._publish(self._publisher, run, case, info)
+                await self._publish(self._publisher, run, case)
             elif self._scorer is not None:
                 try:
                     with nullcontext() if self._process else JUDGE_CALLS.asking(case):
-                        evaluation = await self._scorer.score(case, info, lag=lag)
+                        evaluation = await self._scorer.score(case, lag=lag, measured=measured)
                 except CircuitOpenError:
-                    evaluation = self._count_unjudged(self._scorer, run, case, info)
+                    evaluation = self._count_unjudged(self._scorer, run, case)
                 else:
                     self._count_evaluated(run, evaluation)
         except BudgetExceeded:
@@ -858,8 +857,14 @@ class Monitor:
             if reports and self._reporter is not None:
                 await self._reporter.report(evaluation, run.counters)
 
-    async def _case_of(self, run: RunHandle, info: RunInfo) -> RAGTestCase:
-        """Case of the run, with the earlier turns of its conversation."""
+    async def _case_of(
+        self, run: RunHandle
+    ) -> tuple[RAGTestCase, Mapping[str, EvaluationResult] | None]:
+        """Case of the run, with the earlier turns of its conversation.
+
+        With its results, if a child process measured them right after it built the case.
+        """
+        info, measured = run.info(), None
         case, conversation = run.case, run.session_id
         conversations = self.queue.conversations if self._keeps_turns else None
         is_given = not isinstance(case, RunLog)
@@ -874,14 +879,14 @@ class Monitor:
                 # Earlier turns are added to the case before it is evaluated.
                 changes = bool(conversation) and conversations is not None
                 evaluators = () if changes else self._scorer.measured_at_once(info)
-                built = await self._process.build(
+                built = await self._process.evaluate_run(
                     case.to_plain(), evaluators, deadline=self._scorer.deadline
                 )
-            case = case.to_case() if built is None else built
-        if not conversation or conversations is None:
-            return case
-        # Before the limits: a run that is not evaluated is still a turn of the conversation.
-        return conversations.joined(case, f"{run.pipeline}\n{conversation}", fills=is_given)
+            case, measured = (case.to_case(), None) if built is None else built
+        if conversation and conversations is not None:
+            # Before the limits: a run that is not evaluated is still a turn of the conversation.
+            case = conversations.joined(case, f"{run.pipeline}\n{conversation}", fills=is_given)
+        return case.model_copy(update={"run": info}), measured
 
     def _count_evaluated(self, run: RunHandle, evaluation: Evaluation) -> None:
         """Count an evaluated run, and log once what keeps runs from being scored."""
@@ -894,27 +899,23 @@ class Monitor:
             self._say_if_none_scored(run.counters)
 
     def _count_unjudged(
-        self, scorer: Scorer, run: RunHandle, case: RAGTestCase, info: RunInfo
+        self, scorer: Scorer, run: RunHandle, case: RAGTestCase
     ) -> Evaluation | None:
         """Count a run that the breaker kept from the judge; return the evaluation if awaited."""
         # There may be thousands a second: they emit no spans or events.
-        results = scorer.unjudged(info.metric_probabilities)
+        results = scorer.unjudged(case.evaluated_run.metric_probabilities)
         run.counters.evaluated(run, results, unjudged=True)
-        self.emitter.metrics.evaluated(info.pipeline, results)
+        self.emitter.metrics.evaluated(run.pipeline, results)
         if self._reporter is None and run.awaited is None:
             return None
         lag = max(0.0, time.time() - run.ended_at)
-        return Evaluation(case=scorer.redacted(case), results=results, run=info, lag=lag)
+        return Evaluation(case=scorer.redacted(case), results=results, lag=lag)
 
-    async def _publish(
-        self, elsewhere: Publisher, run: RunHandle, case: RAGTestCase, info: RunInfo
-    ) -> None:
-        chosen = info.metric_probabilities
+    async def _publish(self, elsewhere: Publisher, run: RunHandle, case: RAGTestCase) -> None:
+        chosen = case.evaluated_run.metric_probabilities
         metrics = [e.name for e in self.metrics if e.name in chosen or not chosen]
         try:
-            await elsewhere.publish(
-                case, info, metrics, partial(self._publish_failed, run.counters)
-            )
+            await elsewhere.publish(case, metrics, partial(self._publish_failed, run.counters))
         except JobRefusedError as error:
             self._log_once.failure(f"a run cannot be enqueued ({error.reason})", error)
             run.end("incomplete_run", error.reason)

@@ -63,6 +63,8 @@ async def answers(
         kept = {"id", "name", "query", "expected_answer", "expected_facts", "tags"}
         update: dict[str, Any] = {name: getattr(question, name) for name in kept}
         update["metadata"] = {**case.metadata, **question.metadata}
+        chance = question.evaluated_run.sampling_probability
+        update["run"] = case.evaluated_run.model_copy(update={"sampling_probability": chance})
         return case.model_copy(update=update)
 
     todo = iter(questions)

@@ -44,8 +44,8 @@ class EvaluationJob:
             must pass, such as 0.9.
         concurrency: Cases evaluated concurrently, in each process.
         pipeline: Name of the pipeline in sinks and telemetry.
-        ended_at: Unix time in seconds of the runs of cases that name none. In stores it separates
-            evaluations of one case at several times.
+        ended_at: Unix time in seconds of runs without a span. In stores it separates evaluations of
+            one case at several times.
         index: The cases' index, if they have been read before.
 
     Attributes:

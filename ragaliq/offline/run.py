@@ -266,18 +266,7 @@ async def evaluate_async(
                     on_progress(len(done), len(todo) * repeats)
                 except Exception as error:  # noqa: BLE001 - paid results must not be lost
                     logger.warning("on_progress raised %s", type(error).__name__)
-    # A redacted case is a new object, found by its id; other cases may share an id.
-    places: dict[object, int] = {}
-    for place, case in enumerate(todo):
-        places[id(case)] = place
-        places.setdefault(case.id, place)
-    done.sort(
-        key=lambda each: (
-            places.get(id(each.case), places[each.case.id]),
-            len(each.run.run_id),
-            each.run.run_id,
-        )
-    )
+    done.sort(key=lambda each: (each.position, len(each.run.run_id), each.run.run_id))
     return EvaluationRun(
         cases=tuple(done),
         totals=job.summary,
@@ -322,9 +311,15 @@ def _earlier(
     journal: EvaluationJournal, cases: Iterable[RAGTestCase], repeats: int
 ) -> Iterator[Evaluation]:
     """Earlier evaluations of a journal that are still valid."""
-    of_runs = {run_id_of(case.id, repeat): case for case in cases for repeat in range(repeats)}
+    positions = {
+        run_id_of(case.id, repeat): (position, case)
+        for position, case in enumerate(cases)
+        for repeat in range(repeats)
+    }
     lacking = journal.lacking
     for record in journal.results():
         run_id = record.run.run_id
         if run_id not in lacking:
-            yield Evaluation(case=of_runs[run_id], results=record.results, run=record.run)
+            position, case = positions[run_id]
+            in_run = case.model_copy(update={"run": record.run})
+            yield Evaluation(case=in_run, results=record.results, position=position)

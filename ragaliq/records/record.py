@@ -62,7 +62,7 @@ class EvaluationRecord(BaseModel):
         claims_omitted: Number of claims beyond the limit, by metric.
         case: The case with its texts, with content capture; None otherwise. A text that the
             redactor dropped is empty. Expected answers and facts are not kept, and only texts and
-            numbers of the metadata.
+            numbers of the metadata; its run is the record's.
         case_digest: Digest of everything that the evaluation depends on: it shows whether a case
             has changed since. In results files only.
         input_digest: Digest of question and context: it pairs the cases of two results files. In

@@ -19,7 +19,6 @@ import struct
 import subprocess
 import sys
 import traceback
-from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import suppress
@@ -56,8 +55,6 @@ Message = dict[str, Any]
 """Message between the two processes: plain data."""
 
 LOWEST_PRIORITY = 19
-_MOST_BUILT = 256
-"""Built cases that a process keeps until they are evaluated."""
 _BUILD_WITHIN = 60.0  # seconds without a sign of life
 _GRACE = 5.0  # seconds beyond a case's deadline
 _NO_DEADLINE = 600.0  # seconds without a sign of life, where a case has no deadline
@@ -144,8 +141,8 @@ class ProcessExecutor:
 
     An embedded judge is CPU-bound: in the application's own process it would hold the
     interpreter's lock while requests wait. The process starts with the first case and is started
-    again if it ends. If it cannot be started, `build` and `evaluate` return None, which is logged
-    once, and the scorer evaluates on the calling thread.
+    again if it ends. If it cannot be started, `evaluate` and `evaluate_run` return None, which is
+    logged once, and the scorer evaluates on the calling thread.
 
     Args:
         judge: The embedded judge, or a local small one.
@@ -164,10 +161,6 @@ class ProcessExecutor:
         self._starts = 0
         self._failures = 0  # deaths and failed starts since the last answer
         self._log_once = LogOnce(logger)
-        # Cases that `build` evaluated as well, by `id(case)`: case, evaluators, deadline, reply.
-        self._evaluated: OrderedDict[
-            int, tuple[RAGTestCase, Sequence[Evaluator], float | None, Message]
-        ] = OrderedDict()
         self.gave_up = False
 
     @staticmethod
@@ -180,21 +173,21 @@ class ProcessExecutor:
         """Number of restarts of the process."""
         return max(0, self._starts - 1)
 
-    async def build(
+    async def evaluate_run(
         self, run: Message, evaluators: Sequence[Evaluator], *, deadline: float | None
-    ) -> RAGTestCase | None:
-        """Build the case of a run in the process, and evaluate it there for a later `evaluate`.
+    ) -> tuple[RAGTestCase, dict[str, EvaluationResult]] | None:
+        """Build the case of a run in the process, and evaluate it there.
 
         Finding its context is CPU-bound too. With one message for both, the application is woken
         once and not twice.
 
         Args:
             run: The run as plain data, from `RunLog.to_plain`.
-            evaluators: What will be measured; none if the case will change before that.
+            evaluators: What is measured; none if the case will change before that.
             deadline: Seconds for each of them.
 
         Returns:
-            The case; None if no process can be started, or it ended meanwhile.
+            The case and its results; None if no process can be started, or it ended meanwhile.
 
         Raises:
             RagaliqError: The case cannot be built; the message names the error's class.
@@ -207,17 +200,12 @@ class ProcessExecutor:
         except ChildLostError as lost:
             if lost.hung and evaluators:
                 # The judge may hang, which `evaluate` reports: build the case alone.
-                return await self.build(run, (), deadline=deadline)
+                return await self.evaluate_run(run, (), deadline=deadline)
             if lost.hung:
                 raise JudgeProcessError("the process that judges did not build a case") from None
             return None
         self._require_answer(reply)
-        case = RAGTestCase.model_validate(reply["built"])
-        if evaluators:
-            self._evaluated[id(case)] = case, evaluators, deadline, reply
-            if len(self._evaluated) > _MOST_BUILT:
-                self._evaluated.popitem(last=False)
-        return case
+        return RAGTestCase.model_validate(reply["built"]), _results(evaluators, reply)
 
     async def evaluate(
         self, case: RAGTestCase, evaluators: Sequence[Evaluator], *, deadline: float | None
@@ -230,9 +218,6 @@ class ProcessExecutor:
         Raises:
             RagaliqError: The evaluation itself raised; the message names the error's class.
         """
-        _, known, within, reply = self._evaluated.pop(id(case), (case, (), None, {}))
-        if reply and (list(known), within) == (list(evaluators), deadline):
-            return _results(evaluators, reply)
         attempt = 1
         while (child := await self._running_child()) is not None:
             try:
@@ -778,6 +763,7 @@ def case_data(case: RAGTestCase) -> Message:
             "name": True,
             "tags": True,
             "metadata": True,
+            "run": True,
             "context": hidden,
             "history": {"__all__": {"context": hidden}},
         }

@@ -20,15 +20,14 @@ from collections.abc import (
     Sequence,
     Set,
 )
-from contextlib import AbstractAsyncContextManager, nullcontext, suppress
-from dataclasses import dataclass, field
-from functools import cached_property
+from contextlib import AbstractAsyncContextManager, suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from types import MappingProxyType, TracebackType
 from typing import Any
 
 from ragaliq.core.checks import require_positive
 from ragaliq.core.concurrency import pause_before_retry
-from ragaliq.core.origin import run_of
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import Evaluation, EvaluationResult, JudgeUsage
 from ragaliq.core.run import RunInfo
@@ -106,7 +105,7 @@ class CostCap:
 
 
 class _FailedForNowError(Exception):
-    """No metric got an answer from the judge, which a retry may fix; nothing was emitted."""
+    """Ends the span of a failed attempt, which is repeated; no result is emitted."""
 
 
 class _NoTextError(Exception):
@@ -236,18 +235,18 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
     async def score(
         self,
         case: RAGTestCase,
-        run: RunInfo | None = None,
         *,
         metrics: Collection[str] = (),
         lag: float = 0.0,
+        measured: Mapping[str, EvaluationResult] | None = None,
     ) -> Evaluation:
         """Evaluate a case, emit and store the results.
 
         Args:
-            case: Question, context and answer.
-            run: The run that gave the answer; by default from the case.
+            case: Question, context and answer, and the run that gave it.
             metrics: Names of metrics; by default those that sampling chose for the run, else all.
             lag: Seconds since the end of a live run; 0 for all others.
+            measured: Results that a child process measured when it built the case.
 
         Returns:
             A result for every metric. A failed one has a status of failure and no score.
@@ -257,20 +256,17 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
             CircuitOpenError: The breaker is open; the judge was not asked.
             StoreError: With `waits_for_sinks`: no sink stored the record.
         """
-        if run is None:
-            run = run_of(case, run_id=case.id, pipeline="")
-        evaluators = self.chosen(metrics or run.metric_probabilities)
+        evaluators = self.chosen(metrics or case.evaluated_run.metric_probabilities)
         attempt = waits = 1
         until = time.monotonic() + self._waits_for_judge
         while True:
+            is_last = attempt >= self._attempts
+            evaluate = partial(self._attempt, case, evaluators, lag, measured, is_last=is_last)
             try:
-                evaluation = await self._attempt(
-                    case, run, evaluators, lag, is_last=attempt >= self._attempts
-                )
-            except _FailedForNowError:
-                self.emitter.metrics.record(names.METRIC_JOBS, 1, {names.JOB_OUTCOME: "retried"})
-                pause = pause_before_retry(attempt, first=self._backoff, longest=_LONGEST_PAUSE)
-                attempt += 1
+                if self.protection is None:
+                    evaluation = await evaluate()
+                else:
+                    evaluation = await self.protection.judge(case, evaluate)
             except CircuitOpenError:
                 left = until - time.monotonic()
                 if left <= 0:
@@ -278,7 +274,11 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
                 pause = pause_before_retry(waits, first=self._backoff, longest=_LONGEST_PAUSE)
                 pause, waits = min(left, pause), waits + 1
             else:
-                break
+                if is_last or not _failed_for_now(evaluation.results):
+                    break
+                self.emitter.metrics.record(names.METRIC_JOBS, 1, {names.JOB_OUTCOME: "retried"})
+                pause = pause_before_retry(attempt, first=self._backoff, longest=_LONGEST_PAUSE)
+                attempt, measured = attempt + 1, None
             await asyncio.sleep(pause)
         stored = self.sinks.record(evaluation)
         if self._waits_for_sinks:
@@ -290,46 +290,35 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
     async def _attempt(
         self,
         case: RAGTestCase,
-        run: RunInfo,
         evaluators: Sequence[Evaluator],
         lag: float,
+        results: Mapping[str, EvaluationResult] | None,
         *,
         is_last: bool,
     ) -> Evaluation:
-        judging: AbstractAsyncContextManager[dict[str, EvaluationResult]] = nullcontext({})
-        if self.protection is not None:
-            judging = self.protection.judging(case)
-        async with judging as judged:
-            fetched = case.sources.has_fetched_texts
-            with self.emitter.evaluation(run, lag=lag, has_fetched_texts=fetched) as emission:
-                if self._redact is not None:
-                    case, error = _redacted(case, self._redact)
-                    if error is not None:
-                        failed = {e.name: e.failure_result(error, self.judge) for e in evaluators}
-                        emission.record(failed, case)
-                        return Evaluation(case=case, results=failed, run=run, lag=lag)
-                results: dict[str, EvaluationResult] | None = None
-                if self._processes:
-                    process = next(self._round_robin)
-                    results = await process.evaluate(case, evaluators, deadline=self.deadline)
-                if results is None:
-                    if not self._is_fingerprinted:
-                        # An interpreter that shuts down starts no thread; blocking the loop does
-                        # not matter then.
-                        with suppress(RuntimeError):
-                            await asyncio.to_thread(self.judge.fingerprint)
-                        self._is_fingerprinted = True
-                    results = await evaluate_case(
-                        case, evaluators, self.judge, deadline=self.deadline
-                    )
-                unanswered = [result.status.is_unanswered for result in results.values()]
-                judged.update(results)
-                if not is_last and unanswered and all(unanswered):
-                    raise _FailedForNowError
-                emission.record(results, case)
+        with suppress(_FailedForNowError), self.emitter.evaluation(case, lag=lag) as emission:
+            error = None
+            if self._redact is not None:
+                case, error = _redacted(case, self._redact)
+            if error is not None:
+                results = {each.name: each.failure_result(error, self.judge) for each in evaluators}
+            elif not results and self._processes:
+                process = next(self._round_robin)
+                results = await process.evaluate(case, evaluators, deadline=self.deadline)
+            if not results:
+                if not self._is_fingerprinted:
+                    # An interpreter that shuts down starts no thread; blocking the loop does not
+                    # matter then.
+                    with suppress(RuntimeError):
+                        await asyncio.to_thread(self.judge.fingerprint)
+                    self._is_fingerprinted = True
+                results = await evaluate_case(case, evaluators, self.judge, deadline=self.deadline)
+            if not is_last and _failed_for_now(results):
+                raise _FailedForNowError
+            emission.record(results, case)
         if self._agreement is not None:
             self._record_agreement(self._agreement)
-        return Evaluation(case=case, results=results, run=run, lag=lag)
+        return Evaluation(case=case, results=results or {}, lag=lag)
 
     def _record_agreement(self, agreement: Callable[[], Sequence[Any]]) -> None:
         """Record how often the judges of a cascade agree, if that has changed; never raises."""
@@ -378,14 +367,15 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         error = CircuitOpenError(NOT_ASKED)
         return {each.name: each.failure_result(error, self.judge) for each in self.metrics}
 
-    async def is_recorded(self, run: RunInfo, metrics: Collection[str] = ()) -> bool:
-        """Check whether a sink has the run's record, so that the run was paid for already."""
-        return await self.sinks.holds(self.record_id(run, metrics))
+    async def is_recorded(self, case: RAGTestCase, metrics: Collection[str] = ()) -> bool:
+        """Check whether a sink has the case's record, so that it was paid for already."""
+        return await self.sinks.holds(self.record_id(case, metrics))
 
-    def record_id(self, run: RunInfo, metrics: Collection[str] = ()) -> str:
-        """Id that the record of a run will have; see `EvaluationRecord`."""
+    def record_id(self, case: RAGTestCase, metrics: Collection[str] = ()) -> str:
+        """Id that the record of a case will have; see `EvaluationRecord`."""
         name, model, *_ = identity_of(self.judge)
-        return evaluation_id(run, [(each.name, name, model) for each in self.chosen(metrics)])
+        scorers = [(each.name, name, model) for each in self.chosen(metrics)]
+        return evaluation_id(case.evaluated_run, scorers)
 
     # --- many cases ---------------------------------------------------------------------------
 
@@ -408,9 +398,9 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         Args:
             cases: Cases, read lazily.
             concurrency: Cases evaluated concurrently in each process.
-            pipeline: Pipeline of cases that name none.
-            ended_at: Unix time in seconds of the runs of cases that name none. In stores it
-                separates evaluations of one case at several times.
+            pipeline: Pipeline of runs without a span, or without a pipeline of their own.
+            ended_at: Unix time in seconds of runs without a span. In stores it separates
+                evaluations of one case at several times.
             repeats: Evaluations of each case; see `run_id_of`.
             skip: Ids of runs that were evaluated before.
             lacking: Metrics without a result, by the id of a run that was evaluated before.
@@ -424,9 +414,17 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         """
         is_cut = False
 
-        def read_jobs() -> Iterator[tuple[RAGTestCase, RunInfo, Collection[str]]]:
+        def read_jobs() -> Iterator[tuple[int, RAGTestCase, Collection[str]]]:
             nonlocal is_cut
-            for case in cases:
+            for position, case in enumerate(cases):
+                own = case.evaluated_run
+                # A run without a span may be that of an earlier evaluation.
+                named: dict[str, object] = {"pipeline": own.pipeline or pipeline}
+                if own.target is None:
+                    named = {
+                        "pipeline": pipeline or own.pipeline,
+                        "ended_at": ended_at or own.ended_at,
+                    }
                 for repeat in range(repeats):
                     run_id = run_id_of(case.id, repeat)
                     if run_id in skip:
@@ -434,20 +432,21 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
                     if cap is not None and cap.is_reached:
                         is_cut = True
                         return
-                    run = run_of(case, run_id=run_id, pipeline=pipeline, ended_at=ended_at)
-                    yield case, run, lacking.get(run_id, ())
+                    run = own.model_copy(update=named | {"run_id": run_id})
+                    in_run = case.model_copy(update={"run": run})
+                    yield position, in_run, lacking.get(run_id, ())
 
-        jobs, running = read_jobs(), set[asyncio.Task[Evaluation]]()
+        jobs, running = read_jobs(), dict[asyncio.Task[Evaluation], int]()
         at_once = concurrency * max(1, len(self._processes))
         try:
             while True:
-                for case, run, metrics in itertools.islice(jobs, at_once - len(running)):
-                    running.add(asyncio.create_task(self.score(case, run, metrics=metrics)))
+                for position, case, metrics in itertools.islice(jobs, at_once - len(running)):
+                    running[asyncio.create_task(self.score(case, metrics=metrics))] = position
                 if not running:
                     break
-                finished, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                finished, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
                 for task in finished:
-                    evaluation = task.result()
+                    evaluation = replace(task.result(), position=running.pop(task))
                     yield evaluation
                     if cap is not None:
                         cap.spent += evaluation.usage
@@ -488,6 +487,14 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
     ) -> None:
         await asyncio.to_thread(self.sinks.close, _SINKS_WITHIN)
         await self.aclose()
+
+
+def _failed_for_now(results: Mapping[str, EvaluationResult]) -> bool:
+    """True if no metric got an answer from the judge, which a retry may fix."""
+    return bool(results) and all(
+        each.status.is_unanswered and each.error_type != RedactionError.__name__
+        for each in results.values()
+    )
 
 
 def sink_failed(metrics: MetricsRecorder) -> ErrorHook:

@@ -136,7 +136,7 @@ def score_batch(
         keeps_judge=True,
     )
     cells: dict[int, list[Any]] = {}  # of a result only what goes into the table is kept
-    cases_in_work: dict[int, int] = {}  # their rows, each by the case's identity
+    rows: list[int] = []  # of the cases, by position
 
     def keep(row: int, outcome: Outcome) -> None:
         cells[row] = cells_of(outcome, chosen, claims=claims)
@@ -146,7 +146,7 @@ def score_batch(
             if isinstance(case, UnscoredRow):
                 keep(row, case)
             else:
-                cases_in_work[id(case)] = row
+                rows.append(row)
                 yield case
 
     job = EvaluationJob(
@@ -160,13 +160,13 @@ def score_batch(
 
     async def score() -> None:
         async for evaluation in job:
-            keep(cases_in_work.pop(id(evaluation.case)), evaluation.results)
+            keep(rows[evaluation.position], evaluation.results)
 
     run_sync(score())
     # Mark the rows that the cap kept from being evaluated.
     over = UnscoredRow("over_budget", "max_cost was reached before this row")
-    rows = (cells.get(row) or cells_of(over, chosen, claims=claims) for row in range(given.rows))
-    scored: T = given.with_columns(columns_of(rows, decider, schema))
+    found = (cells.get(row) or cells_of(over, chosen, claims=claims) for row in range(given.rows))
+    scored: T = given.with_columns(columns_of(found, decider, schema))
     return scored
 
 

@@ -191,20 +191,18 @@ class Emitter:
             self._readings.watch(queue, counts, owner=owner)
 
     @contextmanager
-    def evaluation(
-        self, run: RunInfo, *, lag: float = 0.0, has_fetched_texts: bool = False
-    ) -> Iterator[Emission]:
+    def evaluation(self, case: RAGTestCase, *, lag: float = 0.0) -> Iterator[Emission]:
         """Open the root span of an evaluation and make it current, so that a judge's spans nest.
 
         The span is ended in every case, cancellation included.
 
         Args:
-            run: The evaluated run.
+            case: The evaluated case; texts that were fetched for it are never emitted.
             lag: Seconds between the end of the run and now.
-            has_fetched_texts: Whether texts of chunks were fetched; these are never emitted.
         """
-        content = self.content.without_chunks() if has_fetched_texts else self.content
-        emission = Emission(self, run, lag, content)
+        is_fetched = case.sources.has_fetched_texts
+        content = self.content.without_chunks() if is_fetched else self.content
+        emission = Emission(self, case.evaluated_run, lag, content)
         token = attach(emission.context)
         try:
             yield emission

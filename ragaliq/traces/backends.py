@@ -25,7 +25,6 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from ragaliq.core.concurrency import pause_before_retry
 from ragaliq.core.dates import DATE_EXAMPLES, parse_moment
-from ragaliq.core.origin import run_of
 from ragaliq.core.passages import TextFetcher
 from ragaliq.core.results import Status
 from ragaliq.core.run import SpanTarget
@@ -132,7 +131,7 @@ class BackendReader(TraceReader):
         try:
             run_sync(self._fetch())
             for case in self._cases():
-                run = run_of(case, run_id=case.id, pipeline="")
+                run = case.evaluated_run
                 if run.target is not None:
                     self._targets[case.id] = run.target, run.ended_at
                     self.pipelines[run.pipeline] += 1

@@ -22,7 +22,6 @@ from ragaliq.capture.texts import (
     without_answers,
 )
 from ragaliq.core.log_once import LogOnce
-from ragaliq.core.origin import KEPT, KEY
 from ragaliq.core.passages import Passage, TextFetcher
 from ragaliq.core.run import RunInfo, SpanTarget
 from ragaliq.core.test_case import RAGTestCase
@@ -910,6 +909,15 @@ def case_of(traced: TracedCase) -> RAGTestCase | None:
     """
     if traced.log is None:
         return None
-    run = RunInfo(run_id=traced.id, **{name: getattr(traced, name) for name in KEPT})
-    kept = run.model_dump(mode="json", exclude_defaults=True, exclude={"run_id"})
-    return traced.log.to_case().model_copy(update={"metadata": {KEY: kept}})
+    run = RunInfo(
+        run_id=traced.id,
+        target=traced.target,
+        pipeline=traced.pipeline,
+        framework=traced.framework,
+        session_id=traced.session_id,
+        response_id=traced.response_id,
+        model=traced.model,
+        ended_at=traced.ended_at,
+        release=traced.release,
+    )
+    return traced.log.to_case().model_copy(update={"run": run})

@@ -10,7 +10,6 @@ from itertools import count
 
 from ragaliq.core.concurrency import pause_before_retry
 from ragaliq.core.log_once import LogOnce
-from ragaliq.core.run import RunInfo
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import ConfigurationError, JobRefusedError
 from ragaliq.worker.executor import BrokerExecutor, JobExecutor
@@ -45,7 +44,6 @@ class Enqueueing:
     async def publish(
         self,
         case: RAGTestCase,
-        run: RunInfo,
         metrics: Sequence[str],
         failed: Callable[[str], object],
     ) -> None:
@@ -54,8 +52,7 @@ class Enqueueing:
         The monitor's queue fills meanwhile; further runs are dropped there and counted.
 
         Args:
-            case: The run's case.
-            run: Details of the run.
+            case: The case, with its run.
             metrics: Names of metrics; empty for those of the workers.
             failed: Called with the class of each failed attempt.
 
@@ -67,7 +64,7 @@ class Enqueueing:
         if largest is not None and case.size > 4 * largest:
             raise JobRefusedError("too_large")
         try:
-            message = JobMessage.of(case, run, metrics)
+            message = JobMessage.of(case, metrics)
             body = message.encoded()
         except ValueError:
             raise JobRefusedError("not_plain_data") from None

@@ -12,14 +12,14 @@ import time
 from collections.abc import Sequence
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from ragaliq.core.run import RunInfo, SpanTarget
+from ragaliq.core.run import SpanTarget
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import MessageRefusedError
 from ragaliq.records.record import deterministic_id
 
-VERSION = (1, 0)
+VERSION = (2, 0)
 """Major and minor version of the form below."""
 
 _MOST_BYTES = 64 * 2**20
@@ -28,7 +28,7 @@ _TRACEPARENT = r"^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$"
 
 
 class JobMessage(BaseModel):
-    """Run to evaluate, with its metrics; without any, those of the worker.
+    """Case to evaluate, with its run and metrics; without any metrics, those of the worker.
 
     `job_id` is the same for each publication of a run, `published_at` is Unix time in seconds, and
     `traceparent` the evaluated span in W3C's format, if known.
@@ -42,22 +42,29 @@ class JobMessage(BaseModel):
     metrics: tuple[Annotated[str, Field(max_length=256)], ...] = ()
     traceparent: str | None = Field(default=None, pattern=_TRACEPARENT)
     case: RAGTestCase
-    run: RunInfo
 
-    def evaluated_run(self) -> RunInfo:
-        """Details of the run, with its span also from `traceparent` alone."""
-        if self.run.target is not None or self.traceparent is None:
-            return self.run
+    @field_validator("case")
+    @classmethod
+    def _has_run(cls, case: RAGTestCase) -> RAGTestCase:
+        if case.run is None:
+            raise ValueError("the case has no run")
+        return case
+
+    def evaluated_case(self) -> RAGTestCase:
+        """The case, with the span of its run also from `traceparent` alone."""
+        run = self.case.evaluated_run
+        if run.target is not None or self.traceparent is None:
+            return self.case
         _, trace_id, span_id, flags = self.traceparent.split("-")
         target = SpanTarget(
             trace_id=trace_id, span_id=span_id, trace_flags=int(flags, 16), source="traceparent"
         )
-        return self.run.model_copy(update={"target": target})
+        return self.case.model_copy(update={"run": run.model_copy(update={"target": target})})
 
     @classmethod
-    def of(cls, case: RAGTestCase, run: RunInfo, metrics: Sequence[str]) -> JobMessage:
-        """Make the message for a run."""
-        traceparent = None
+    def of(cls, case: RAGTestCase, metrics: Sequence[str]) -> JobMessage:
+        """Make the message for a case with a run."""
+        run, traceparent = case.evaluated_run, None
         if (span := run.target) is not None:
             traceparent = f"00-{span.trace_id}-{span.span_id}-{span.trace_flags & 0xFF:02x}"
         return cls(
@@ -66,7 +73,6 @@ class JobMessage(BaseModel):
             metrics=tuple(metrics),
             traceparent=traceparent,
             case=case,
-            run=run,
         )
 
     def encoded(self) -> bytes:

@@ -82,17 +82,17 @@ class PendingJob(EvaluationJob):
         scorer, evaluation = self.scorer, None
         try:
             message = read_message(body)
-            run, metrics = message.evaluated_run(), set(message.metrics)
+            case, metrics = message.evaluated_case(), set(message.metrics)
             chosen = scorer.chosen(metrics)
             if not chosen:
                 self.skipped[job_id] = ConfigurationError("none of its metrics is measured")
                 return None
-            if not await scorer.is_recorded(run, metrics):
+            if not await scorer.is_recorded(case, metrics):
                 batches = self._batches
-                if batches is not None and not await batches.is_answered(message.case, chosen):
+                if batches is not None and not await batches.is_answered(case, chosen):
                     return None
-                lag = max(0.0, time.time() - run.ended_at)
-                evaluation = await scorer.score(message.case, run, metrics=metrics, lag=lag)
+                lag = max(0.0, time.time() - case.evaluated_run.ended_at)
+                evaluation = await scorer.score(case, metrics=metrics, lag=lag)
         except (MessageRefusedError, BudgetExceeded, StoreError) as error:
             self.skipped[job_id] = error
             return None

@@ -235,20 +235,20 @@ class Worker:
             self._at_hand.discard(limit)
 
     async def _judged(self, job: JobMessage, deliveries: int) -> str:
-        run, metrics = job.evaluated_run(), set(job.metrics)
+        case, metrics = job.evaluated_case(), set(job.metrics)
         if unknown := metrics - self._metrics:
             raise MessageRefusedError("unknown_metric", f"{len(unknown)} of its metrics")
         # If one job is delivered twice at once, the second delivery waits for the record.
-        record_id = self._scorer.record_id(run, metrics)
+        record_id = self._scorer.record_id(case, metrics)
         async with self._turns.setdefault(record_id, asyncio.Lock()):
-            if await self._scorer.is_recorded(run, metrics):
+            if await self._scorer.is_recorded(case, metrics):
                 return "already_recorded"
             if deliveries > self._settings.max_deliveries:
                 raise MessageRefusedError(
                     "crashed", f"given to workers {deliveries - 1} times, none of which finished it"
                 )
-            lag = max(0.0, time.time() - run.ended_at)
-            await self._scorer.score(job.case, run, metrics=metrics, lag=lag)
+            lag = max(0.0, time.time() - case.evaluated_run.ended_at)
+            await self._scorer.score(case, metrics=metrics, lag=lag)
             return "evaluated"
 
     def _count(self, outcome: str, reason: str = "", waited: float | None = None) -> None:

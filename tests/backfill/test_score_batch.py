@@ -140,3 +140,9 @@ def test_rows_in_work_at_once_are_as_many_as_asked_for(rows):
     table = pa.Table.from_pylist([rows[0]] * 20)
     score_batch(table, judge=Counting(), metrics=["relevance"], concurrency=3)
     assert Counting.most == 3
+
+
+def test_a_table_is_scored_as_its_judge_is_shown_it(make, read, rows):
+    scored = read(score_batch(make(rows), redact_for_judge=lambda text, kind: text.upper()))
+    assert scored[0]["faithfulness_claims"][0]["text"] == "THE SHOP OPENS AT 9."
+    assert [row["note"] for row in scored] == [1, 2, 3]

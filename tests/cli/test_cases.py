@@ -97,6 +97,14 @@ def test_drawn_cases_stand_for_all_answers(ragaliq, store, records):
     assert {each["run"]["sampling_probability"] for each in records()} == {0.5}
 
 
+def test_cases_of_drawn_cases_stand_for_all_answers_too(ragaliq, store):
+    source = store(*[GOOD] * 8)
+    ragaliq("cases", source, "-o", "out.jsonl", "--random", 4)
+    ragaliq("evaluate", "out.jsonl", "--out", "results.jsonl")
+    ragaliq("cases", "results.jsonl", "-o", "fewer.jsonl", "--random", 2)
+    assert [case.run.sampling_probability for case in read_cases("fewer.jsonl")] == [0.25] * 2
+
+
 def test_strata_are_weighted_back_to_what_they_are_of_all_answers(ragaliq, store, tmp_path):
     source = store(*[GOOD] * 18, *[BAD] * 2)
     ragaliq("cases", source, "-o", "out.jsonl", "--stratified", 4)

@@ -13,7 +13,6 @@ from spans import ANSWER, QUESTION, TEXTS
 from test_recordings import CONTEXTS, RECORDINGS
 
 from ragaliq import Monitor, RagaliqSpanProcessor
-from ragaliq.core.origin import run_of
 from ragaliq.datasets import read_cases
 from ragaliq.live.sampler import position
 from ragaliq.testing import ScriptedJudge
@@ -64,7 +63,7 @@ def test_a_run_has_the_release_of_the_application_that_sent_it(collecting):
     each.cases(2)
     assert [result.run.release for result in each.results] == ["1.71.0"] * 2
     (first, _) = read_cases(path)
-    assert run_of(first, run_id="r", pipeline="").release == "1.71.0"
+    assert first.run.release == "1.71.0"
 
 
 @pytest.mark.parametrize("name", CONTEXTS)

@@ -57,6 +57,6 @@ def test_the_mean_of_repeats_passes_at_or_below_the_threshold_too():
                 higher_is_better=False,
             )
             run = RunInfo(run_id=run_id_of(case.id, repeat))
-            results = {"contradiction_rate": result}
-            summary.add(Evaluation(case=case, results=results, run=run))
+            in_run = case.model_copy(update={"run": run})
+            summary.add(Evaluation(case=in_run, results={"contradiction_rate": result}))
     assert summary.metrics["contradiction_rate"].passed == 1

@@ -16,7 +16,6 @@ from ragaliq import (
     Evaluation,
     EvaluationResult,
     RAGTestCase,
-    RunInfo,
 )
 
 ANSWER = "Bikes are red. Cars are blue. Trams fly."
@@ -62,7 +61,7 @@ def live(claims=CLAIMS, *, answer=ANSWER, query="Which colour?", **changes):
     scored = {"evaluator_name": "faithfulness", "score": 0.25, "passed": False, "claims": claims}
     result = EvaluationResult(**{**scored, **changes})
     case = RAGTestCase(query=query, response=answer, context=[ContextChunk(text="t", id="c")])
-    return Evaluation(case=case, results={"faithfulness": result}, run=RunInfo(run_id="r"), lag=0.0)
+    return Evaluation(case=case, results={"faithfulness": result})
 
 
 def test_each_verdict_is_shown_in_place_with_sign_and_number():

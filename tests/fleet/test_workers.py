@@ -29,9 +29,13 @@ SECRET = "the patient's name is Quux"
 
 def message(name="case-1", text=SECRET, **changed):
     case = RAGTestCase(
-        id=name, query=f"{name} {text}", context=["Alpha is one."], response="Alpha is one."
+        id=name,
+        query=f"{name} {text}",
+        context=["Alpha is one."],
+        response="Alpha is one.",
+        run=RunInfo(run_id=name, ended_at=1.0),
     )
-    job = JobMessage.of(case, RunInfo(run_id=name, ended_at=1.0), ["faithfulness"])
+    job = JobMessage.of(case, ["faithfulness"])
     body = json.loads(job.encoded()) | changed
     return json.dumps(body).encode()
 
@@ -102,7 +106,7 @@ def test_unreadable_messages_become_dead_letters_at_once_which_can_be_retried_or
     fleet, ragaliq_cli
 ):
     fleet.publish(
-        *(b"", b"\xff\x00\x80", b"[" * 5000, b'{"no": "job"}', message(version=[2, 0])),
+        *(b"", b"\xff\x00\x80", b"[" * 5000, b'{"no": "job"}', message(version=[1, 0])),
         *(message(surprise=SECRET), message(metrics=["politeness"]), message("case-2")),
     )
     worker = fleet.start("--log-level", "info")

@@ -29,7 +29,7 @@ def test_a_submitted_case_is_evaluated_and_reported(monitor_of, case):
     assert monitor.submit(case, pipeline="support")
     assert monitor.flush(5.0)
     (result,) = got
-    assert result.case == case
+    assert result.case == case.model_copy(update={"run": result.run})
     assert result.results["faithfulness"].score == 0.5
     assert (result.pipeline, result.sampling_probability, result.target) == ("support", 1.0, None)
     assert result.lag >= 0

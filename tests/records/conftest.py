@@ -91,9 +91,8 @@ def record_of(case):
     def build(number=0, results=None, *, content=NOTHING, created_at=None, **run):
         results = [result_of()] if results is None else results
         evaluation = Evaluation(
-            case=case,
+            case=case.model_copy(update={"run": run_of(number, **run)}),
             results={result.evaluator_name: result for result in results},
-            run=run_of(number, **run),
             lag=0.25,
         )
         record = evaluation_record(evaluation, content=content)

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from ragaliq import ClaimDetail, Evaluation, EvaluationResult, RAGTestCase, RunInfo
+from ragaliq import ClaimDetail, Evaluation, EvaluationResult, RAGTestCase
 from ragaliq.core.results import Status
 from ragaliq.records import EvaluationRecord, evaluation_record
 from ragaliq.telemetry.content import ContentPolicy
@@ -75,9 +75,10 @@ def test_signs_that_receivers_refuse_are_replaced_and_ranges_behind_them_hold(
         query="\0",
         context=[chunk.replace(" ", "\0")],
         response=answer.replace("zebra", "zebr\ud800"),
+        run=run_of(pipeline="a\0b"),
     )
     result = result_of().model_copy(update={"reasoning": "because\0"})
-    evaluation = Evaluation(case=case, results={"f": result}, run=run_of(pipeline="a\0b"))
+    evaluation = Evaluation(case=case, results={"f": result})
     record = evaluation_record(evaluation, content=captured)
     text = record.model_dump_json()
     assert "\\u0000" not in text
@@ -99,9 +100,7 @@ def test_the_redactor_sees_every_text_before_it_is_cut(case, result_of, captured
         return text.replace("secret", "■")
 
     long = RAGTestCase(query="secret " * 9000, context=["c" * 50_000], response="r" * 50_000)
-    evaluation = Evaluation(
-        case=long, results={"faithfulness": result_of()}, run=RunInfo(run_id="r")
-    )
+    evaluation = Evaluation(case=long, results={"faithfulness": result_of()})
     record = evaluation_record(
         evaluation, content=ContentPolicy(on_spans=True, on_events=True, redact=redact)
     )

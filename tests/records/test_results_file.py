@@ -21,9 +21,9 @@ def record(name, *metrics):
         each: EvaluationResult(evaluator_name=each, score=1.0, passed=True)
         for each in metrics or ("faithfulness",)
     }
-    run = RunInfo(run_id=name)
+    in_run = case.model_copy(update={"run": RunInfo(run_id=name)})
     content = ContentPolicy(on_spans=True, on_events=True)
-    evaluation = Evaluation(case=case, results=results, run=run)
+    evaluation = Evaluation(case=in_run, results=results)
     return evaluation_record(evaluation, content=content)
 
 

@@ -35,8 +35,8 @@ def summary_of(result_of):
                 name: result_of(score, name=name, status=status, **error)
                 for name in ("faithfulness", "relevance")
             }
-            case = RAGTestCase(id=case_id, query="q", response="r")
-            summary.add(Evaluation(case=case, results=results, run=run))
+            case = RAGTestCase(id=case_id, query="q", response="r", run=run)
+            summary.add(Evaluation(case=case, results=results))
         return summary
 
     return make
@@ -114,8 +114,7 @@ def test_a_price_that_is_not_known_is_in_no_sum(result_of):
     unknown = result_of().model_copy(update={"usage": JudgeUsage(requests=1, cost_usd=None)})
     for result in (result_of(), unknown):
         case = RAGTestCase(query="q", response="r")
-        run = RunInfo(run_id=case.id)
-        summary.add(Evaluation(case=case, results={"faithfulness": result}, run=run))
+        summary.add(Evaluation(case=case, results={"faithfulness": result}))
 
     (pipeline,) = summary.pipelines
     assert (pipeline.cost, pipeline.unknown_costs) == (0.001, 1)

@@ -24,9 +24,8 @@ def stored(tmp_path, case, run_of, result_of):
         sinks = SinkSet([SQLiteStore(tmp_path / "s.db")], limits=SinkLimits(backoff=0.01))
         odd = result_of().model_copy(update=fields)
         for number, result in enumerate((result_of(), odd, result_of())):
-            sinks.record(
-                Evaluation(case=case, results={"faithfulness": result}, run=run_of(number))
-            )
+            in_run = case.model_copy(update={"run": run_of(number)})
+            sinks.record(Evaluation(case=in_run, results={"faithfulness": result}))
         assert sinks.close(20.0)
         records = list(read_records(tmp_path / "s.db"))
         return sinks.stats()["sqlite"], sorted(record.run.run_id for record in records)
@@ -63,10 +62,10 @@ def test_what_a_subclass_adds_is_not_stored_and_an_empty_model_is_none(record_of
 
 
 @pytest.mark.parametrize("number", [10**400, -(10**400), float("inf"), float("nan")])
-def test_metadata_that_no_json_number_holds_is_dropped(run_of, result_of, captured, number):
+def test_metadata_that_no_json_number_holds_is_dropped(result_of, captured, number):
     chunk = {"text": "c", "metadata": {"page": 7, "size": number}}
     case = RAGTestCase(query="q", context=[chunk], response="a", metadata={"n": number, "m": True})
-    evaluation = Evaluation(case=case, results={"f": result_of()}, run=run_of())
+    evaluation = Evaluation(case=case, results={"f": result_of()})
     stored = evaluation_record(evaluation, content=captured).case
     assert (stored.metadata, stored.context[0].metadata) == ({"m": True}, {"page": 7})
 
@@ -113,10 +112,10 @@ def test_what_no_json_can_hold_is_counted_and_the_others_are_stored(tmp_path, re
     assert len(list(read_records(tmp_path / "s.db"))) == 2
 
 
-def test_tags_pass_the_redactor_as_every_text_does(run_of, result_of, captured):
+def test_tags_pass_the_redactor_as_every_text_does(result_of, captured):
     policy = replace(captured, redact=lambda text, kind: text.replace("Ms Zebra", "■"))
     case = RAGTestCase(query="q", context=["c"], response="a", tags=["vip", "for Ms Zebra"])
-    evaluation = Evaluation(case=case, results={"f": result_of()}, run=run_of())
+    evaluation = Evaluation(case=case, results={"f": result_of()})
     assert evaluation_record(evaluation, content=policy).case.tags == ["vip", "for ■"]
 
     policy = replace(captured, redact=lambda text, kind: None)

@@ -17,11 +17,9 @@ from ragaliq.telemetry.content import ContentPolicy
 
 def record(writer, number):
     result = EvaluationResult(evaluator_name="faithfulness", score=0.5, passed=False, judge="j")
-    evaluation = Evaluation(
-        case=RAGTestCase(query="q", response="r"),
-        results={"faithfulness": result},
-        run=RunInfo(run_id=f"{writer}-{number}", ended_at=1.0),
-    )
+    run = RunInfo(run_id=f"{writer}-{number}", ended_at=1.0)
+    case = RAGTestCase(query="q", response="r", run=run)
+    evaluation = Evaluation(case=case, results={"faithfulness": result})
     return evaluation_record(evaluation, content=ContentPolicy())
 
 

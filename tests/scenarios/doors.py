@@ -91,8 +91,8 @@ class Doors:
 
 
 def as_bytes(case):
-    """Everything of a case but how it is called and where it was found."""
+    """Everything of a case but how it is called, where it was found and its run."""
     # Spans show prompts in forms of their own.
-    labels = {"id", "tags", "metadata", "sources", "prompt_context"}
+    labels = {"id", "tags", "metadata", "sources", "prompt_context", "run"}
     held = case.model_dump(mode="json", exclude=labels)
     return json.dumps(held).encode()

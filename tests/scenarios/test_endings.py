@@ -23,8 +23,6 @@ from openinference.instrumentation.langchain import LangChainInstrumentor
 from opentelemetry.sdk.trace import SpanLimits
 from rag_parts import ANSWER, PROMPT, QUESTION, BrokenRetriever, calling, joined, model, rag_chain
 
-from ragaliq.core.origin import run_of
-
 # OpenInference reads messages and settings in the old way.
 pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
@@ -97,7 +95,7 @@ def test_the_results_speak_of_the_same_span(doors, langchain):
     _, _, (case,) = doors.cases()
     (root,) = [span for span in doors.exporter.get_finished_spans() if span.parent is None]
     (live,) = doors.live
-    run = run_of(case, run_id="r", pipeline="")
+    run = case.run
     assert run.target == live.target
     assert live.target.span_id == f"{root.context.span_id:016x}"
     assert (run.pipeline, run.framework) == (live.run.pipeline, live.run.framework)

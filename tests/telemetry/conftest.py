@@ -64,6 +64,12 @@ def sdk():
     providers["meter_provider"].shutdown()
 
 
+def in_run(run, case=None):
+    """An evaluated case of a run."""
+    case = case or RAGTestCase(query="q", response="r")
+    return case.model_copy(update={"run": run})
+
+
 @pytest.fixture
 def emit(sdk, run, results):
     """Emits an evaluation through the private providers, and gives what they have got."""
@@ -71,7 +77,7 @@ def emit(sdk, run, results):
     def emit(content=None, run=run, results=results, case=None, times=1, **options):
         emitter = Emitter(content, TelemetryOptions(**{**sdk.providers, **options}))
         for _ in range(times):
-            with emitter.evaluation(run, lag=1.5) as emission:
+            with emitter.evaluation(in_run(run, case), lag=1.5) as emission:
                 emission.record(results, case)
         return sdk
 

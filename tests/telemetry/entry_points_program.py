@@ -86,7 +86,7 @@ class InMemory(Broker):
 
 
 def worker() -> None:
-    job = JobMessage.of(RAGTestCase(**CASE), RunInfo(run_id="job", ended_at=1.0), METRICS)
+    job = JobMessage.of(RAGTestCase(**CASE, run=RunInfo(run_id="job", ended_at=1.0)), METRICS)
     message = SimpleNamespace(body=job.encoded())
 
     async def work() -> None:

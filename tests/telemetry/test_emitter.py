@@ -6,6 +6,7 @@ import pytest
 from opentelemetry.trace import SpanKind, StatusCode, format_span_id, format_trace_id
 
 import telemetry_page
+from ragaliq import RAGTestCase
 from ragaliq.telemetry import ContentPolicy, Emitter, names
 
 SECRET = "Zanzibar"
@@ -169,7 +170,7 @@ def test_without_a_logger_provider_the_event_is_a_span_event(emit):
 
 def test_spans_made_by_a_judge_nest_under_the_evaluation(sdk, run):
     tracer = sdk.providers["tracer_provider"].get_tracer("judge")
-    with Emitter(options=sdk.options).evaluation(run):
+    with Emitter(options=sdk.options).evaluation(RAGTestCase(query="q", response="r", run=run)):
         tracer.start_span("chat").end()
     (root,), (chat,) = sdk.named("evaluation support"), sdk.named("chat")
     assert chat.parent.span_id == root.context.span_id

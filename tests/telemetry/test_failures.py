@@ -85,7 +85,10 @@ def test_events_arrive_where_no_span_can_be_started(emit, run, results):
 
 @pytest.mark.parametrize("secret", [ValueError("Zanzibar"), GeneratorExit("Zanzibar")])
 def test_an_evaluation_that_comes_to_nothing_is_an_error_without_a_quote(sdk, run, secret):
-    with pytest.raises(type(secret)), Emitter(options=sdk.options).evaluation(run):
+    with (
+        pytest.raises(type(secret)),
+        Emitter(options=sdk.options).evaluation(RAGTestCase(query="q", response="r", run=run)),
+    ):
         raise secret
     (root,) = sdk.named("evaluation support")
     assert root.status.status_code is StatusCode.ERROR

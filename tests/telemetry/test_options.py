@@ -107,7 +107,7 @@ def test_a_judge_that_traces_itself_begins_no_trace_for_an_unsampled_target(
 ):
     options = TelemetryOptions(on_unsampled=on_unsampled, **sdk.providers)
     tracer = sdk.providers["tracer_provider"].get_tracer("judge")
-    with Emitter(options=options).evaluation(unsampled):
+    with Emitter(options=options).evaluation(RAGTestCase(query="q", response="r", run=unsampled)):
         tracer.start_span("chat").end()
     assert sdk.spans() == ()
 

@@ -317,7 +317,7 @@ def test_times_as_numbers(unit, written):
         for number, row in enumerate(PHOENIX)
     ]
     (case,) = read_cases(written("t.jsonl", "\n".join(map(json.dumps, rows))))
-    assert case.metadata["trace"]["ended_at"] == 1_767_225_609
+    assert case.run.ended_at == 1_767_225_609
 
 
 @pytest.mark.parametrize("start", [b"\x28\xb5\x2f\xfd", b"\0\0\1\0\x28\xb5\x2f\xfd"])

@@ -28,8 +28,9 @@ async def test_a_job_on_a_topic_is_judged_and_what_cannot_be_read_goes_to_the_de
     async def keep(message):
         dead.append(json.loads(message.body)["reason"])
 
-    case = RAGTestCase(query="q", context=["Alpha is one."], response="Alpha is one.")
-    job = JobMessage.of(case, RunInfo(run_id="run-1", ended_at=1.0), ["faithfulness"])
+    run = RunInfo(run_id="run-1", ended_at=1.0)
+    case = RAGTestCase(query="q", context=["Alpha is one."], response="Alpha is one.", run=run)
+    job = JobMessage.of(case, ["faithfulness"])
     async with TestKafkaBroker(broker.native):
         await broker.publish(job.encoded(), broker.queue)
         await broker.publish(b"{", broker.queue)

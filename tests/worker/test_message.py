@@ -27,14 +27,6 @@ def jobs():
     turns = st.builds(Turn, role=roles, text=TEXTS, context=context)
     numbers = st.integers(0, 99)
     citations = st.builds(Citation, start=numbers, end=numbers, quote=TEXTS, source=TEXTS)
-    cases = st.builds(
-        RAGTestCase,
-        query=TEXTS,
-        response=TEXTS,
-        context=context,
-        history=st.lists(turns, max_size=3),
-        citations=st.lists(citations, max_size=2),
-    )
     runs = st.builds(
         RunInfo,
         run_id=TEXTS,
@@ -44,11 +36,19 @@ def jobs():
         metric_probabilities=st.dictionaries(METRICS, SHARES, max_size=3),
         ended_at=st.floats(0.0, 4e9),
     )
-    return st.tuples(cases, runs)
+    return st.builds(
+        RAGTestCase,
+        query=TEXTS,
+        response=TEXTS,
+        context=context,
+        history=st.lists(turns, max_size=3),
+        citations=st.lists(citations, max_size=2),
+        run=runs,
+    )
 
 
-def message_of(case, run):
-    return json.loads(JobMessage.of(case, run, ["m"]).encoded())
+def message_of(case):
+    return json.loads(JobMessage.of(case, ["m"]).encoded())
 
 
 def read(data):
@@ -58,8 +58,8 @@ def read(data):
 @settings(max_examples=40)
 @given(jobs())
 def test_a_job_comes_out_of_its_message_as_it_went_in(job):
-    message = read_message(JobMessage.of(*job, ["faithfulness"]).encoded())
-    assert (message.case, message.evaluated_run()) == job
+    message = read_message(JobMessage.of(job, ["faithfulness"]).encoded())
+    assert message.evaluated_case() == job
 
 
 JSON = st.recursive(
@@ -67,7 +67,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
     max_leaves=10,
 )
-A_MESSAGE = message_of(RAGTestCase(id="c", query="q", response="r"), RunInfo(run_id="r"))
+A_MESSAGE = message_of(RAGTestCase(query="q", response="r", run=RunInfo(run_id="r")))
 
 
 @settings(max_examples=40)
@@ -79,7 +79,7 @@ def test_anything_else_is_refused_and_not_quoted(data):
 
 @given(
     st.binary()
-    | st.sampled_from([b"[" * 100_000, b'{"version": [1, 0], "case": ' + b"[" * 100_000, b"\xff"])
+    | st.sampled_from([b"[" * 100_000, b'{"version": [2, 0], "case": ' + b"[" * 100_000, b"\xff"])
 )
 def test_bytes_that_are_no_message_are_refused(body):
     with pytest.raises(MessageRefusedError):
@@ -89,9 +89,9 @@ def test_bytes_that_are_no_message_are_refused(body):
 @settings(max_examples=60)
 @given(st.sampled_from(sorted(A_MESSAGE)), JSON, st.booleans())
 def test_a_damaged_message_is_read_or_refused(field, value, newer):
-    damaged = A_MESSAGE | ({"version": [1, 5]} if newer else {}) | {field: value}
+    damaged = A_MESSAGE | ({"version": [2, 5]} if newer else {}) | {field: value}
     with suppress(MessageRefusedError):  # the one thing it may raise
-        assert read(damaged).version[0] == 1
+        assert read(damaged).version[0] == 2
 
 
 def test_what_a_newer_version_says_of_a_conversation_is_ignored():
@@ -101,10 +101,12 @@ def test_what_a_newer_version_says_of_a_conversation_is_ignored():
         response="Five days.",
         history=[Turn(role="assistant", text="Five days.", context=[chunk, "Dogs may come."])],
         citations=[Citation(start=0, end=4)],
+        run=RunInfo(run_id="r"),
     )
-    message = message_of(case, RunInfo(run_id="r")) | {"version": [1, 5]}
+    message = message_of(case) | {"version": [2, 5]}
     [turn], [citation] = message["case"]["history"], message["case"]["citations"]
-    for part in (message, turn, turn["context"][0], citation, message["case"]["sources"]):
+    of_case = (message["case"][name] for name in ("sources", "run"))
+    for part in (message, turn, turn["context"][0], citation, *of_case):
         part["of_a_newer_version"] = True
     assert read(message).case == case
 
@@ -112,7 +114,7 @@ def test_what_a_newer_version_says_of_a_conversation_is_ignored():
 @pytest.mark.parametrize("value", ["x", ["x"], None, {"x": 1}])
 def test_a_newer_versions_field_with_the_name_of_a_class_is_ignored(value):
     case = A_MESSAGE["case"] | {"context": [{"text": "c", "ContextChunk": value, "x": 1}]}
-    read_case = read(A_MESSAGE | {"version": [1, 5], "case": case}).case
+    read_case = read(A_MESSAGE | {"version": [2, 5], "case": case}).case
     assert read_case.context == [ContextChunk(text="c")]
 
 
@@ -120,17 +122,24 @@ def test_a_newer_versions_field_with_the_name_of_a_class_is_ignored(value):
 def test_a_chunk_of_a_wrong_kind_is_refused_also_from_a_newer_version(chunk):
     case = A_MESSAGE["case"] | {"context": [chunk]}
     with pytest.raises(MessageRefusedError):
-        read(A_MESSAGE | {"version": [1, 5], "case": case})
+        read(A_MESSAGE | {"version": [2, 5], "case": case})
 
 
 def test_a_span_that_only_traceparent_names_is_found():
     message = A_MESSAGE | {"traceparent": f"00-{TARGET.trace_id}-{TARGET.span_id}-01"}
-    found = read(message).evaluated_run().target
+    found = read(message).evaluated_case().run.target
     assert found == TARGET.model_copy(update={"source": "traceparent"})
 
 
 def test_the_id_of_a_job_is_that_of_its_run():
-    case, run = RAGTestCase(query="q", response="r"), RunInfo(run_id="r", ended_at=2.0)
-    later = run.model_copy(update={"ended_at": 3.0})
-    first, again, other = (message_of(case, each)["job_id"] for each in (run, run, later))
-    assert first == again != other
+    def id_of(query, ended_at):
+        run = RunInfo(run_id="r", ended_at=ended_at)
+        return message_of(RAGTestCase(query=query, response="r", run=run))["job_id"]
+
+    assert id_of("q", 2.0) == id_of("p", 2.0) != id_of("q", 3.0)
+
+
+def test_a_case_without_a_run_is_refused():
+    case = A_MESSAGE["case"] | {"run": None}
+    with pytest.raises(MessageRefusedError, match="1 wrong field"):
+        read(A_MESSAGE | {"case": case})

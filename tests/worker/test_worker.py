@@ -74,8 +74,10 @@ class Kept:
 
 
 def message(name="run-1", deliveries=1, **changed):
-    case = RAGTestCase(id=name, query="q", context=["Alpha is one."], response="Alpha is one.")
-    job = JobMessage.of(case, RunInfo(run_id=name, ended_at=1.0), ["faithfulness"])
+    run = RunInfo(run_id=name, ended_at=1.0)
+    answer = "Alpha is one."
+    case = RAGTestCase(id=name, query="q", context=[answer], response=answer, run=run)
+    job = JobMessage.of(case, ["faithfulness"])
     body = json.loads(job.encoded()) | changed
     return SimpleNamespace(body=json.dumps(body).encode(), deliveries=deliveries)
 
@@ -159,7 +161,7 @@ async def test_a_job_that_killed_its_workers_too_often_becomes_a_dead_letter(wor
         (b"", "malformed"),
         (b"\xff\x00", "malformed"),
         (b"[" * 100_000, "malformed"),
-        (message(version=[2, 0]).body, "version"),
+        (message(version=[1, 0]).body, "version"),
         (message(metrics=["politeness"]).body, "unknown_metric"),
         (message(surprise=1).body, "malformed"),
     ],
@@ -175,7 +177,7 @@ async def test_a_newer_minor_version_is_judged_without_the_fields_this_version_d
     working,
 ):
     worker, _, kept = working()
-    await worker.fresh(message(version=[1, 7], tenant="north"))
+    await worker.fresh(message(version=[2, 7], tenant="north"))
     assert len(kept.records) == 1
 
 

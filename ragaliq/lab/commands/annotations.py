@@ -11,7 +11,6 @@ from typing import Any
 
 from ragaliq.cli.console import ExitCode, errors, escape_for_terminal, output
 from ragaliq.core.files import file_errors, owner_only
-from ragaliq.core.origin import run_of
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.lab.labels import Draw, SamplingFrame
@@ -111,7 +110,6 @@ def _score(annotation: Annotation) -> float | None:
 
 
 def _row(case: RAGTestCase, said: list[Annotation], score: float) -> dict[str, Any]:
-    run = run_of(case, run_id=case.id, pipeline="")
     return {
         "id": case.id,
         "claim": case.response,
@@ -119,7 +117,7 @@ def _row(case: RAGTestCase, said: list[Annotation], score: float) -> dict[str, A
         "label": int(score > 0.5),
         "score": score,
         "question": case.query,
-        "group": run.pipeline,
+        "group": case.evaluated_run.pipeline,
         "metric": said[0].name,
         "trace_id": said[0].trace_id,
         "authors": sorted({each.author for each in said if each.author}),

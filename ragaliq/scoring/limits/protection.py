@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Self
 
-from ragaliq.core.results import EvaluationResult, JudgeUsage
+from ragaliq.core.results import Evaluation, EvaluationResult, JudgeUsage
 from ragaliq.core.spending import RunPermits, spending
+from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import (
     BudgetExceeded,
     ConfigurationError,
@@ -16,6 +16,7 @@ from ragaliq.errors import (
     JudgeInputError,
     JudgeProcessError,
     RateLimitedError,
+    RedactionError,
 )
 from ragaliq.scoring.limits.breaker import BreakerState, Circuit, CircuitBreaker
 from ragaliq.scoring.limits.budget import Budget, BudgetLedger, BudgetLine
@@ -26,10 +27,11 @@ from ragaliq.telemetry.metrics import MetricsRecorder
 
 _CHARACTERS_PER_TOKEN = 4
 
-# Our own limit; and the death of the child process, which is restarted at once and fails several
-# runs together.
+# Our own limit; a redactor that raised; and the death of the child process, which is restarted at
+# once and fails several runs together.
 _NOT_ITS_FAULT = tuple(
-    error.__name__ for error in (JudgeInputError, RateLimitedError, JudgeProcessError)
+    error.__name__
+    for error in (JudgeInputError, RateLimitedError, RedactionError, JudgeProcessError)
 )
 _NO_CREDIT = JudgeBillingError.__name__
 
@@ -58,14 +60,6 @@ class Limits:
             value = getattr(self, name)
             if value is not None and not isinstance(value, kind):
                 raise ConfigurationError(f"{name} must be a {kind.__name__}, got {value!r}")
-
-
-class _CaseOrLog(Protocol):
-    """Case, or the `RunLog` that it is made from later, for an estimate of its tokens."""
-
-    @property
-    def size(self) -> int:
-        """Bytes of its texts, about."""
 
 
 class Protection:
@@ -128,14 +122,16 @@ class Protection:
             if limit:
                 await limit.aclose()
 
-    @asynccontextmanager
-    async def judging(self, case: _CaseOrLog) -> AsyncIterator[dict[str, EvaluationResult]]:
-        """Apply the limits to the block, which evaluates a case and fills in the results.
+    async def judge(
+        self, case: RAGTestCase, evaluate: Callable[[], Awaitable[Evaluation]]
+    ) -> Evaluation:
+        """Evaluate a case within the limits.
 
-        However the block ends, the cost is charged and the breaker updated.
+        However the evaluation ends, the cost is charged and the breaker updated.
 
         Args:
             case: The case; its size in bytes gives the expected tokens.
+            evaluate: Evaluates it.
 
         Raises:
             BudgetExceeded: The budget leaves no room for it.
@@ -143,7 +139,7 @@ class Protection:
         """
         # First, so that a run that is not sent anyway reserves no budget.
         is_probe = self._circuit.enter() if self._circuit else False
-        results: dict[str, EvaluationResult] = {}
+        results: Mapping[str, EvaluationResult] = {}
         reserved, usage = None, JudgeUsage()
         try:
             if self._ledger:
@@ -155,7 +151,9 @@ class Protection:
             )
             with spending(permits) as spent:
                 try:
-                    yield results
+                    evaluation = await evaluate()
+                    results = evaluation.results
+                    return evaluation
                 finally:
                     # The cost of a user's metric, or of another process, is known from the results
                     # only; that of an aborted run from its calls.

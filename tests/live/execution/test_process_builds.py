@@ -49,7 +49,7 @@ def test_case_and_score_are_those_of_the_thread(building, monitor_of):
     monitor.submit(asked_run("first"))
     assert monitor.flush(60.0)
     (there,), (same,) = reported, here
-    assert there.case == same.case
+    assert there.case == same.case.model_copy(update={"run": there.run})
     assert there.case.context_texts == TEXTS
     assert [each.results["faithfulness"].score for each in (there, same)] == [0.5, 0.5]
 
@@ -65,14 +65,6 @@ def test_the_application_searches_no_prompt_and_sends_no_case_twice(building, mo
     assert monitor.flush(60.0)
     assert monitor.stats().outcomes == {"evaluated": 21}
     assert {each.results["faithfulness"].score for each in reported} == {0.5}
-
-
-def test_a_case_whose_results_are_no_longer_held_is_sent(building, monkeypatch):
-    monitor, reported = building
-    monkeypatch.setattr("ragaliq.scoring.execution._MOST_BUILT", 0)
-    monitor.submit(asked_run("again"))
-    assert monitor.flush(60.0)
-    assert [each.results["faithfulness"].score for each in reported] == [0.5, 0.5]
 
 
 def test_a_case_that_is_redacted_is_judged_only_after_that(monitor_of):
@@ -96,13 +88,13 @@ def test_a_case_that_is_redacted_is_judged_only_after_that(monitor_of):
 def test_what_a_limit_may_refuse_is_not_evaluated_before_it_is_asked(
     monitor_of, monkeypatch, limit
 ):
-    built, build = [], execution.ProcessExecutor.build
+    measured, evaluate_run = [], execution.ProcessExecutor.evaluate_run
 
     async def noting(self, log, evaluators, **options):
-        built.append(len(evaluators))
-        return await build(self, log, evaluators, **options)
+        measured.append(len(evaluators))
+        return await evaluate_run(self, log, evaluators, **options)
 
-    monkeypatch.setattr(execution.ProcessExecutor, "build", noting)
+    monkeypatch.setattr(execution.ProcessExecutor, "evaluate_run", noting)
     name = "budget" if isinstance(limit, Budget) else "judge_limits"
     monitor = monitor_of(
         judge="local", executor="process", metrics=["faithfulness"], **{name: limit}
@@ -110,7 +102,7 @@ def test_what_a_limit_may_refuse_is_not_evaluated_before_it_is_asked(
     monitor.submit(asked_run("first"))
     assert monitor.flush(60.0)
     assert monitor.stats().outcomes == {"evaluated": 1}
-    assert built == [1 if limit is None else 0]
+    assert measured == [1 if limit is None else 0]
 
 
 def test_a_process_that_dies_while_it_builds_costs_no_run(building, child_of, has_ended):
