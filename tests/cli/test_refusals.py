@@ -196,7 +196,7 @@ REFUSED = {
         ("x" * 300, 3, "File name too long"),
     ],
     "report": [
-        ("results.jsonl -o page.html --until 2001-01-01", 3, "holds no results within the time and pipeline"),
+        ("results.jsonl -o page.html --until 2001-01-01", 3, "no results within the time"),
         ("results.jsonl -o page.pdf", 2, "--out page.pdf: the page goes to an .html file"),
         ("cases.jsonl -o page.html", 3, "not a results file"),
         ("labels.jsonl -o labels.jsonl", 2, "--out labels.jsonl would replace the "),
