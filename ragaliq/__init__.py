@@ -115,7 +115,6 @@ if TYPE_CHECKING:
     from ragaliq.scoring.scorer import Scorer
     from ragaliq.tables import score_batch, score_batch_schema
     from ragaliq.telemetry.emit import TelemetryOptions, current_span_target, span_target
-    from ragaliq.traces.processor import RagaliqSpanProcessor
 
 __all__ = [
     "DEFAULT_JUDGE_MODEL",
@@ -190,7 +189,6 @@ __all__ = [
     "PhoenixSink",
     "RAGTestCase",
     "RagaliqError",
-    "RagaliqSpanProcessor",
     "RateLimitedError",
     "RateLimits",
     "RedactionError",
@@ -279,7 +277,6 @@ _NAMES = {
     "ragaliq.records.phoenix": "PhoenixSink",
     "ragaliq.records.store": "SQLiteStore read_records",
     "ragaliq.telemetry.emit": "TelemetryOptions current_span_target span_target",
-    "ragaliq.traces.processor": "RagaliqSpanProcessor",
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 

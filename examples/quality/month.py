@@ -25,7 +25,8 @@ from ragaliq import (
     SQLiteStore,
 )
 from ragaliq.lab.labelling import LabelFile, claims_of_batch
-from ragaliq.lab.labels import AnchorFile, companion_file, draw_answers
+from ragaliq.lab.labels import AnchorFile, draw_answers
+from ragaliq.records.sqlite_file import companion_file
 
 MONDAY, DAY = 1_791_158_400.0, 86_400.0  # 5 October 2026, UTC
 ANSWERS_A_DAY, LABELLED_A_WEEK, JUDGED_BY_BOTH = 400, 40, 120

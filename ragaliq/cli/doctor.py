@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Callable, Collection, Iterator, Mapping
-from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -21,6 +20,7 @@ from ragaliq.cli.console import (
     output,
 )
 from ragaliq.cli.options import BaseUrl, Judge, Model, choose_judge
+from ragaliq.core.annexes import annex
 from ragaliq.core.checks import did_you_mean, naming
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import ConfigurationError, RagaliqError
@@ -237,8 +237,7 @@ def _checks() -> Iterator[Callable[[], object]]:
         # Independent of problems with the judge: the file must exist.
         yield _load_calibration
     if os.environ.get(ENV_BROKER_URL):
-        # An annex, imported by name.
-        yield lambda: import_module("ragaliq.worker.brokers").broker_at(None)
+        yield lambda: annex("worker.brokers").broker_at(None)
     yield lambda: TelemetryOptions(claim_detail="spans", on_unsampled="metrics")
     yield lambda: TelemetryOptions(relation="link", on_unsampled="metrics")
     yield lambda: TelemetryOptions(relation="link", claim_detail="spans")

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -56,6 +55,7 @@ from ragaliq.cli.options import (
     opened_cases,
 )
 from ragaliq.cli.outputs import Outputs
+from ragaliq.core.annexes import annex
 from ragaliq.core.files import replace_file
 from ragaliq.datasets import CaseReader
 from ragaliq.datasets.cases import ProductRuns, recognised
@@ -365,8 +365,7 @@ def evaluate(
 def _evaluate_pending(
     sources: Sequence[str], *given: Any, summary_files: Sequence[Path], **options: Any
 ) -> int:
-    # An annex, found by its name.
-    make_job = import_module("ragaliq.worker.pending").pending_job
+    make_job = annex("worker.pending").pending_job
     job, asked, total = make_job(sources, *given, **options)
     outputs = Outputs([], reads=[], resume=False, summary=summary_files)
     exports_telemetry()

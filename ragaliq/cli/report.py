@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -11,9 +10,10 @@ import typer
 from ragaliq.cli.console import ExitCode, escape_for_terminal, output
 from ragaliq.cli.options import Pipeline, Since, Until
 from ragaliq.cli.outputs import require_writable
+from ragaliq.core.annexes import annex
 from ragaliq.errors import ConfigurationError
 from ragaliq.records.reading import is_store
-from ragaliq.records.sqlite_file import parse_location
+from ragaliq.records.sqlite_file import companion_file, parse_location
 from ragaliq.reports.wording import number_of
 
 
@@ -49,10 +49,10 @@ def report(
     if out.suffix.lower() not in (".html", ".htm"):
         raise ConfigurationError(f"--out {out}: the page goes to an .html file")
     quality: list[object] = []
-    if is_store(source):
-        # By name: labels belong to the laboratory, which the main house does not import.
-        laboratory = import_module("ragaliq.lab.quality")
-        quality = laboratory.stored_quality(source, since=since, until=until, pipeline=pipeline)
+    if is_store(source) and companion_file(source, "labels").exists():
+        quality = annex("lab.quality").stored_quality(
+            source, since=since, until=until, pipeline=pipeline
+        )
     written = write_report(
         source,
         out,

@@ -8,20 +8,18 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from importlib import import_module
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+from ragaliq.core.annexes import annex
 from ragaliq.core.passages import TextFetcher, require_text_fetcher
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.datasets.cases import CaseReader, OnError, SkippedRow, require_known, require_new
 from ragaliq.datasets.rows import Format, format_of, is_place, require_file
+from ragaliq.datasets.trace_files import holds_traces
 from ragaliq.errors import ConfigurationError, DatasetError, RowError
 
 CaseFormat = Format | Literal["traces"]
-
-# An annex, imported by name.
-_TRACES = "ragaliq.traces.opening"
 
 
 def is_backend(source: object) -> bool:
@@ -84,21 +82,14 @@ def read_cases(
     require_text_fetcher(resolve, "read_cases")
     if split_context == "":
         raise ConfigurationError("split_context (--split-context) must not be empty")
-    annex = import_module(_TRACES)
-    reader_of_traces = partial(
-        annex.reader_of_traces,
-        is_traces=None if file_format is None else file_format == "traces",
-        fields=fields,
-        on_error=on_error,
-        rules=() if mapping is None else annex.read_mapping(Path(mapping)),
-        resolve=resolve,
-    )
     backends = [each for each in (path, *more) if is_backend(each)]
+    if backends and more:
+        raise ConfigurationError(f"{backends[0]}: name it alone, without further sources")
+    reader_of_traces = partial(
+        _reader_of_traces, fields=fields, on_error=on_error, mapping=mapping, resolve=resolve
+    )
     if backends:
-        if more:
-            raise ConfigurationError(f"{backends[0]}: name it alone, without further sources")
-        product: CaseReader = reader_of_traces(path, is_product=True)
-        return product
+        return reader_of_traces(path)
     for each in (path, *more):
         is_store = str(each).startswith("sqlite:")
         if is_store or (file_format is None and Path(each).suffix == ".db"):
@@ -112,20 +103,28 @@ def read_cases(
         if each in paths[:place]:
             raise DatasetError(f"{each} is named twice")
         require_file(each)
-        found = reader_of_traces(each, is_product=False)
-        if found is None:
-            found = CaseReader(
+        if file_format == "traces" or (file_format is None and holds_traces(each)):
+            readers.append(reader_of_traces(each))
+            continue
+        if mapping is not None or resolve is not None:
+            option = "a mapping" if mapping is not None else "resolve"
+            raise ConfigurationError(f"{each}: {option} is for traces; there are no spans in it")
+        readers.append(
+            CaseReader(
                 each,
-                file_format=format_of(each)
-                if file_format is None or file_format == "traces"
-                else file_format,
+                file_format=file_format or format_of(each),
                 fields=fields,
                 on_error=on_error,
                 encoding=encoding,
                 split_context=split_context,
             )
-        readers.append(found)
+        )
     return _Several(readers) if more else readers[0]
+
+
+def _reader_of_traces(source: str | Path, **options: Any) -> CaseReader:
+    reader: CaseReader = annex("traces.opening").reader_of_traces(source, **options)
+    return reader
 
 
 class _Several(CaseReader):

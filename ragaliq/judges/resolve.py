@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from ragaliq.core.annexes import annex
 from ragaliq.core.checks import did_you_mean
 from ragaliq.errors import ConfigurationError
 from ragaliq.judges.base import LLMJudge
@@ -128,7 +128,7 @@ ENV_MODELS = "RAGALIQ_MODELS"
 
 def entailment_judge() -> Any:
     """Class of small judges, imported by name: nothing here imports their annex."""
-    return import_module("ragaliq.judges.small").EntailmentJudge
+    return annex("judges.small").EntailmentJudge
 
 
 def assembled(judges: Sequence[LLMJudge], calibration: CalibrationSpec | None) -> LLMJudge:

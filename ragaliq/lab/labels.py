@@ -26,7 +26,7 @@ from ragaliq.core.files import file_errors, owner_only
 from ragaliq.core.results import ClaimDetail, EvaluationResult, Verdict
 from ragaliq.errors import DatasetError
 from ragaliq.records import EvaluationRecord
-from ragaliq.records.sqlite_file import Location, parse_location
+from ragaliq.records.sqlite_file import Location
 from ragaliq.records.store import Moment, StoredScore, read_records, seconds_of
 
 LABELLED_METRICS: Mapping[str, frozenset[Verdict]] = {
@@ -407,13 +407,6 @@ class AnchorFile:
     def has(self, run_id: str, fingerprint: str) -> bool:
         """True if this judge has scored the answer."""
         return any(key[0] == run_id and key[2] == fingerprint for key in self._known)
-
-
-def companion_file(source: Location, kind: str) -> Path:
-    """Path of a file that belongs to a store, or to its labels: `live.labels.jsonl`."""
-    path = parse_location(source)
-    name = path.name.removesuffix(".labels.jsonl").removesuffix(".db")
-    return path.with_name(f"{name}.{kind}.jsonl")
 
 
 def rows_of(path: str | Path, model: type[_Model]) -> Iterator[_Model]:

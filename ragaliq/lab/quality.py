@@ -15,11 +15,10 @@ from ragaliq.lab.labels import (
     AnchorFile,
     LabelledAnswer,
     Labels,
-    companion_file,
     read_labels,
 )
 from ragaliq.lab.prediction_powered import PredictionPowered, prediction_powered_mean
-from ragaliq.records.sqlite_file import Location
+from ragaliq.records.sqlite_file import Location, companion_file
 from ragaliq.records.store import Moment, StoredScore, read_scores
 from ragaliq.statistics import Estimate, hajek_mean
 from ragaliq.statistics.sampling import WeightedSums

@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from typing import (
     Any,
     Literal,
@@ -28,6 +27,7 @@ from typing import (
 from uuid import UUID, uuid4
 
 from ragaliq.capture import RunLog, add_context
+from ragaliq.core.annexes import annex
 from ragaliq.core.checks import require_choice, require_positive, takes_only
 from ragaliq.core.concurrency import is_being_cancelled
 from ragaliq.core.interrupts import is_from_signal
@@ -90,7 +90,6 @@ _UNDECIDED = SamplingDraw(0.0, None)
 # Queue priority: awaited runs, then rule-selected runs, then rate-sampled runs.
 _PRIORITIES = {"rate": 0, "requested": 2}
 # An annex, imported by name if workers of a broker evaluate the runs.
-_WORKERS = "ragaliq.worker.enqueueing"
 
 
 @runtime_checkable
@@ -293,7 +292,7 @@ class Monitor:
         executor = settings.executor if executor is None else executor
         is_elsewhere = isinstance(executor, Elsewhere) or "://" in str(executor)
         if is_elsewhere:
-            import_module(_WORKERS).leave_to_workers(given, Monitor)
+            annex("worker.enqueueing").leave_to_workers(given, Monitor)
         self.concurrency = 1 if is_elsewhere else concurrency
         # Called again in a forked child, which shares nothing with its parent.
         self._acquire = partial(
@@ -432,7 +431,7 @@ class Monitor:
         described = described_as(executor)
         self._publisher = share(
             ("elsewhere", described),
-            lambda: import_module(_WORKERS).Enqueueing(executor),
+            lambda: annex("worker.enqueueing").Enqueueing(executor),
             close=lambda value, timeout: RUNTIME.run(value.aclose, timeout),
             disown=lambda value: value.after_fork(),
             linger=LINGER,

@@ -39,6 +39,13 @@ def parse_location(location: Location) -> Path:
     return Path(working_folder(), path)
 
 
+def companion_file(store: Location, kind: str) -> Path:
+    """Path of a file that belongs to a store, or to its labels: `live.labels.jsonl`."""
+    path = parse_location(store)
+    name = path.name.removesuffix(".labels.jsonl").removesuffix(".db")
+    return path.with_name(f"{name}.{kind}.jsonl")
+
+
 def parse_options(location: Location, *known: str) -> dict[str, float]:
     """Numbers after `?`, such as `sqlite:///live.db?max_age_days=30`.
 

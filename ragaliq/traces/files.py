@@ -5,22 +5,21 @@ The format is recognised by the content, not by the file's name.
 
 from __future__ import annotations
 
-import gzip
 import io
 import json
 import math
 import re
-import zlib
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 from sys import getsizeof
-from typing import Any, cast
+from typing import Any
 
 from ragaliq.datasets.rows import NOT_JSON, not_json, parquet_rows
+from ragaliq.datasets.trace_files import form_of, opened, varint
 from ragaliq.errors import ConfigurationError, DatasetError, RowError
 from ragaliq.traces import llama_index
 from ragaliq.traces.conventions import KIND
@@ -42,32 +41,6 @@ MAX_DOCUMENT_BYTES = 512 * 1024 * 1024
 MAX_MESSAGE_BYTES = 256 * 1024 * 1024
 """A longer message is not an export request; reading it might take all memory."""
 
-_START = 65_536
-_BROKEN_GZIP = (gzip.BadGzipFile, EOFError, zlib.error)
-_GZIP, _PARQUET, _ZSTD = b"\x1f\x8b", b"PAR1", b"\x28\xb5\x2f\xfd"
-_JSON = re.compile(rb"[\xef\xbb\xbf\s]*[{\[]\s*[\"{}\[\]]")
-_NEVER_IN_TEXT = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f]")
-_LINE_OF_JSON = re.compile(rb"^[\xef\xbb\xbf \t]*[{\[]", re.MULTILINE)
-_TELLING = re.compile(
-    rb'"resource_?(?:[sS]pans|[lL]ogs)"\s*:|"context\.trace_id"\s*:|"context"\s*:\s*\{[^{}]*"trace_id"\s*:'
-)
-
-
-def holds_traces(path: Path) -> bool:
-    """True if a file holds spans and not a table of cases; False if it cannot be read."""
-    try:
-        with _opened(path) as (_, start):
-            form = _form_of(start)
-        if form == "parquet":
-            return _is_table_of_spans(path)
-    except OSError:
-        return False
-    # A log may begin in the middle of a line, or with what its program said before.
-    value = _LINE_OF_JSON.search(start) if form == "json" else None
-    return form != "json" or (
-        value is not None and _TELLING.search(start, value.start()) is not None
-    )
-
 
 def spans_in(path: Path) -> Iterator[TraceSpan | RowError]:
     """Read the spans of a file; an unreadable part comes as an error, and reading continues.
@@ -80,8 +53,8 @@ def spans_in(path: Path) -> Iterator[TraceSpan | RowError]:
     """
     has_spans = False
     try:
-        with _opened(path) as (file, start):
-            for where, each in _found_in(path, file, _form_of(start)):
+        with opened(path) as (file, start):
+            for where, each in _found_in(path, file, form_of(start)):
                 has_spans = has_spans or isinstance(each, TraceSpan)
                 yield each if isinstance(each, TraceSpan) else RowError(f"{where}: {each}")
     except DatasetError as error:
@@ -98,35 +71,6 @@ def _found_in(path: Path, file: io.BufferedReader, form: str) -> Parts:
     if form == "parquet":
         return ((f"row {number}", _row_span(row)) for number, row in parquet_rows(path))
     return _json_file_spans(file) if form == "json" else _protobuf_spans(file, form)
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[tuple[io.BufferedReader, bytes]]:
-    """Open a file, decompressed, with its beginning, or the readable part of it."""
-    with (
-        path.open("rb") as packed,
-        gzip.open(packed) if packed.peek(2)[:2] == _GZIP else nullcontext(packed) as opened,
-    ):
-        file, start = cast("io.BufferedReader", opened), b""
-        with suppress(*_BROKEN_GZIP):
-            while len(start) < _START and (more := file.read1(_START - len(start))):
-                start += more
-        file.seek(0)
-        try:
-            yield file, start
-        except _BROKEN_GZIP as error:
-            raise DatasetError(f"it is not a complete gzip file ({type(error).__name__})") from None
-
-
-def _form_of(start: bytes) -> str:
-    """`parquet`, `zstd`, `json`, for any text, or how messages of protobuf's are framed."""
-    if start.startswith(_PARQUET):
-        return "parquet"
-    if _ZSTD in (start[:4], start[4:8]):  # the collector packs each message, behind its length
-        return "zstd"
-    # A tag of protobuf's may be a line feed, and a length any letter; but not all tags are text.
-    is_text = _JSON.match(start) or not _NEVER_IN_TEXT.search(start)
-    return "json" if is_text else _framing(start[:32]) or "json"
 
 
 # --- JSON -----------------------------------------------------------------------------------------
@@ -244,9 +188,6 @@ def _values(data: bytes, line: int = 1) -> _Values:
 
 # --- protobuf: one message, several after each other, or each after its length --------------------
 
-_RESOURCE_SPANS = 0x0A  # field 1, with a length
-_INSIDE = (0x0A, 0x12, 0x1A)  # what may begin a ResourceSpans
-
 
 def _protobuf_spans(file: io.BufferedReader, framing: str) -> Parts:
     """Spans of a protobuf file, each with its place; one part is in memory at a time."""
@@ -270,26 +211,6 @@ def _protobuf_spans(file: io.BufferedReader, framing: str) -> Parts:
                 yield f"message {number}, {place}", span
 
 
-def _framing(start: bytes) -> str | None:
-    """`none`, `varint` or `uint32` (the collector's file exporter); None where it is not OTLP."""
-    if not start.strip():
-        return None
-    length, used = _varint(start)
-    if used and _is_field(start[used:], (_RESOURCE_SPANS,), length):
-        return "varint"
-    length, used = _varint(start[1:])
-    if start[0] == _RESOURCE_SPANS and _is_field(start[1 + used :], _INSIDE, length):
-        return "none"
-    length = int.from_bytes(start[:4], "big")
-    return "uint32" if _is_field(start[4:], (_RESOURCE_SPANS,), length) else None
-
-
-def _is_field(data: bytes, tags: Sequence[int], size: int) -> bool:
-    """True if a message of a size may begin like this: with a field whose length fits."""
-    length, used = _varint(data[1:])
-    return bool(data) and data[0] in tags and used > 0 and 1 + used + length <= size
-
-
 def _messages(file: io.BufferedReader, framing: str) -> Iterator[bytes]:
     number = 0
     while file.peek(1):
@@ -303,23 +224,13 @@ def _messages(file: io.BufferedReader, framing: str) -> Iterator[bytes]:
             head = file.read(1)
             while head and head[-1] >= 0x80 and len(head) < 10 and (more := file.read(1)):
                 head += more
-            length = _varint(head)[0]
+            length = varint(head)[0]
         if length > MAX_MESSAGE_BYTES:
             raise DatasetError(f"message {number}: it is longer than {MAX_MESSAGE_BYTES} bytes")
         message = file.read(length)
         if len(message) < length:
             raise DatasetError(f"message {number}: the file breaks off in it")
         yield message
-
-
-def _varint(data: bytes) -> tuple[int, int]:
-    """Decode a varint: the number and its bytes; 0 bytes if there is none."""
-    number = 0
-    for used, byte in enumerate(data[:10]):
-        number |= (byte & 0x7F) << (7 * used)
-        if byte < 0x80:
-            return number, used + 1
-    return 0, 0
 
 
 # --- rows: a span as console exporters and Phoenix write it, in JSON or in a table ----------------
@@ -436,18 +347,6 @@ def _row_scope(row: Mapping[str, Any], attributes: Mapping[str, object]) -> str:
     # Phoenix keeps no scope. LlamaIndex's spans are known by their names, a class and a method.
     is_method = _METHOD.fullmatch(text_of(row.get("name"))) is not None and KIND in attributes
     return named or (llama_index.SCOPE if is_method else "")
-
-
-def _is_table_of_spans(path: Path) -> bool:
-    try:
-        from pyarrow import ArrowException, parquet
-    except ImportError:
-        return False
-    try:
-        with parquet.ParquetFile(path) as table:
-            return {"context.trace_id", "context.span_id"} <= set(table.schema_arrow.names)
-    except (ArrowException, ValueError, OverflowError):
-        return False
 
 
 # --- putting traces together ----------------------------------------------------------------------

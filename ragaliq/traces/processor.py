@@ -21,23 +21,15 @@ from opentelemetry.trace import SpanContext, StatusCode
 
 from ragaliq.capture import RunRegistry
 from ragaliq.core.checks import require_positive
-from ragaliq.core.passages import require_text_fetcher
+from ragaliq.core.passages import TextFetcher, require_text_fetcher
 from ragaliq.core.process import watch_process
 from ragaliq.core.suppression import is_suppressed
 from ragaliq.core.sync import WorkThread, wait_for
 from ragaliq.errors import ConfigurationError
 from ragaliq.live.monitor import Monitor
 from ragaliq.live.run import RunHandle
-from ragaliq.traces import (
-    AttributeNames,
-    SpanEvent,
-    TextFetcher,
-    TracedCase,
-    TraceSpan,
-    cases_of_trace,
-    llama_index,
-)
-from ragaliq.traces.cases import pipeline_of
+from ragaliq.traces import llama_index
+from ragaliq.traces.cases import AttributeNames, TracedCase, cases_of_trace, pipeline_of
 from ragaliq.traces.conventions import (
     FRAMEWORKS,
     MARKS,
@@ -51,6 +43,7 @@ from ragaliq.traces.conventions import (
     kind_of,
 )
 from ragaliq.traces.mapping import SpanRule, rule_for
+from ragaliq.traces.span import SpanEvent, TraceSpan
 from ragaliq.traces.traced_runs import begin_traced, end_traced
 from ragaliq.traces.tree import is_plumbing
 

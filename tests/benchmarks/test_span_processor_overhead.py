@@ -11,7 +11,7 @@ from held_back import HeldBack
 from interleaved import compare
 from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 
-from ragaliq import RagaliqSpanProcessor
+from ragaliq.traces import RagaliqSpanProcessor
 
 CALLS, ROUNDS, PASSES = 4, 100, 5
 TEXTS = [f"Document {n}. ".ljust(800, "x") for n in range(4)]

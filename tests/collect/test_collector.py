@@ -12,10 +12,11 @@ from recorded_spans import recorded, request_with_a_chain
 from spans import ANSWER, QUESTION, TEXTS
 from test_recordings import CONTEXTS, RECORDINGS
 
-from ragaliq import Monitor, RagaliqSpanProcessor
+from ragaliq import Monitor
 from ragaliq.datasets import read_cases
 from ragaliq.live.sampler import position
 from ragaliq.testing import ScriptedJudge
+from ragaliq.traces import RagaliqSpanProcessor
 
 
 def search_then_agent(app):

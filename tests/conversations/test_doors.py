@@ -31,7 +31,7 @@ from opentelemetry.sdk.trace import TracerProvider
 
 from langchain_ragaliq import RagaliqCallbackHandler
 from llama_index.evaluation.ragaliq import attach, detach
-from ragaliq import RagaliqSpanProcessor
+from ragaliq.traces import RagaliqSpanProcessor
 
 ALL = pytest.mark.parametrize("conversation", CONVERSATIONS, ids=lambda each: each.name)
 

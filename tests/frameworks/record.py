@@ -32,9 +32,10 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from scripted_models import QUESTION, scripted_models
 
-from ragaliq import DatasetError, Monitor, RagaliqSpanProcessor
+from ragaliq import DatasetError, Monitor
 from ragaliq.datasets import read_cases
 from ragaliq.testing import ScriptedJudge
+from ragaliq.traces import RagaliqSpanProcessor
 
 
 def said(case):

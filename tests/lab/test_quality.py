@@ -13,10 +13,11 @@ from ragaliq import RAGTestCase, RunInfo, SQLiteStore, read_records
 from ragaliq.core.results import ClaimDetail, EvaluationResult
 from ragaliq.errors import DatasetError
 from ragaliq.lab.labelling import LabelFile, claims_of_batch
-from ragaliq.lab.labels import AnchorFile, companion_file, draw_answers, read_labels
+from ragaliq.lab.labels import AnchorFile, draw_answers, read_labels
 from ragaliq.lab.quality import quality_of
 from ragaliq.lab.quality_svg import quality_svg
 from ragaliq.records import EvaluationRecord
+from ragaliq.records.sqlite_file import companion_file
 from ragaliq.records.store import StoredScore, read_scores, scores_of
 
 MONDAY, DAY = 1_791_158_400.0, 86_400.0

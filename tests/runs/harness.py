@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
-from ragaliq import Monitor, RagaliqSpanProcessor, RAGTestCase, evaluate
+from ragaliq import Monitor, RAGTestCase, evaluate
 from ragaliq.capture.framing import FramedRun
 from ragaliq.testing import ScriptedJudge
+from ragaliq.traces import RagaliqSpanProcessor
 
 FOLDER = Path(__file__).parent
 FRAMEWORKS = ("langchain", "llama_index")

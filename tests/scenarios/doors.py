@@ -9,10 +9,11 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from otlp import FORMS
 from rag_parts import QUESTION
 
-from ragaliq import Monitor, RagaliqSpanProcessor
+from ragaliq import Monitor
 from ragaliq.datasets import read_cases
 from ragaliq.errors import DatasetError
 from ragaliq.testing import ScriptedJudge
+from ragaliq.traces import RagaliqSpanProcessor
 
 
 class Doors:

@@ -7,8 +7,9 @@ from types import SimpleNamespace
 import pytest
 from opentelemetry.sdk.trace import TracerProvider
 
-from ragaliq import Monitor, RagaliqSpanProcessor
+from ragaliq import Monitor
 from ragaliq.testing import ScriptedJudge
+from ragaliq.traces import RagaliqSpanProcessor
 
 HERE = Path(__file__).parent
 for folder in (HERE, HERE.parent / "langchain"):

@@ -20,9 +20,10 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from otlp import protobuf
 from rag_parts import QUESTION, FixedRetriever, calling, model, rag_chain
 
-from ragaliq import DatasetError, Monitor, RagaliqSpanProcessor
+from ragaliq import DatasetError, Monitor
 from ragaliq.datasets import read_cases
 from ragaliq.testing import ScriptedJudge
+from ragaliq.traces import RagaliqSpanProcessor
 
 
 def plain(case):

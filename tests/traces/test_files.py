@@ -18,9 +18,10 @@ from pyarrow import parquet
 from spans import ANSWER, QUESTION, TEXTS, Spans
 
 from ragaliq.datasets import read_cases
+from ragaliq.datasets.trace_files import holds_traces
 from ragaliq.errors import DatasetError
 from ragaliq.traces import TraceReader
-from ragaliq.traces.files import holds_traces, spans_in
+from ragaliq.traces.files import spans_in
 
 ROOT, FOUND = "1" * 16, "2" * 16
 

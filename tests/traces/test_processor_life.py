@@ -70,7 +70,8 @@ PRELUDE = """
 import os, warnings
 warnings.simplefilter("error")
 from opentelemetry.sdk.trace import TracerProvider
-from ragaliq import Monitor, RagaliqSpanProcessor
+from ragaliq import Monitor
+from ragaliq.traces import RagaliqSpanProcessor
 from ragaliq.testing import ScriptedJudge
 from spans import Spans
 

@@ -13,12 +13,9 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, Decision, Sampler, Samp
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 from spans import ANSWER, QUESTION, TEXTS, Spans
 
-from ragaliq import (
-    ConfigurationError,
-    RagaliqSpanProcessor,
-    suppress,
-)
+from ragaliq import ConfigurationError, suppress
 from ragaliq.testing import ScriptedJudge
+from ragaliq.traces import RagaliqSpanProcessor
 
 
 @pytest.fixture

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from replaying import replay
 
-from ragaliq import Monitor, RagaliqSpanProcessor
+from ragaliq import Monitor
 from ragaliq.datasets import read_cases
 from ragaliq.errors import DatasetError
 from ragaliq.testing import ScriptedJudge
+from ragaliq.traces import RagaliqSpanProcessor
 
 RECORDINGS = Path(__file__).parent / "recordings"
 QUESTION = "How long do refunds take?"

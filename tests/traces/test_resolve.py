@@ -16,14 +16,13 @@ from otlp import document
 from ragaliq import (
     ConfigurationError,
     Monitor,
-    RagaliqSpanProcessor,
     RAGTestCase,
     TelemetryOptions,
 )
 from ragaliq.capture import Conversations
 from ragaliq.core.test_case import CaseSources
 from ragaliq.datasets import read_cases
-from ragaliq.traces import SpanEvent, cases_of_trace
+from ragaliq.traces import RagaliqSpanProcessor, SpanEvent, cases_of_trace
 
 STORE = {f"d{n}": text for n, text in enumerate(TEXTS)}
 

@@ -24,12 +24,11 @@ from ragaliq.lab.labelling import (
 )
 from ragaliq.lab.labels import (
     AnchorFile,
-    companion_file,
     draw_answers,
     read_labels,
 )
 from ragaliq.records.reading import is_store
-from ragaliq.records.sqlite_file import parse_location
+from ragaliq.records.sqlite_file import companion_file, parse_location
 
 _VERDICTS: dict[str, Verdict] = {
     "s": "SUPPORTED",

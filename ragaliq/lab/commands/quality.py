@@ -46,7 +46,6 @@ from ragaliq.lab.labels import (
     AnchorFile,
     Labels,
     SelectedAnswer,
-    companion_file,
     draw_answers,
     read_labels,
 )
@@ -54,7 +53,7 @@ from ragaliq.lab.quality import JudgeChange, QualitySeries, QualityWeek, quality
 from ragaliq.lab.quality_svg import quality_svg
 from ragaliq.offline.run import evaluate
 from ragaliq.records.reading import is_store
-from ragaliq.records.sqlite_file import parse_location
+from ragaliq.records.sqlite_file import companion_file, parse_location
 from ragaliq.records.store import read_scores
 from ragaliq.reports.wording import cost_of
 from ragaliq.statistics import Estimate

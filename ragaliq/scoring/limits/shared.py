@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, fields
-from importlib import import_module
 from typing import ClassVar, Literal, NamedTuple, Protocol
 
+from ragaliq.core.annexes import annex
 from ragaliq.core.checks import require_limits, require_positive
 from ragaliq.errors import ConfigurationError
 from ragaliq.scoring.limits.windows import Window
@@ -21,7 +21,6 @@ cannot be reached, and this process keeps to its share."""
 _IN_MEMORY = "memory://"
 _NAME = re.compile(r"[\w.:-]{1,100}", re.ASCII)
 _ADDRESS = re.compile(r"(rediss?://[^/?]*(/[0-9]*)?|unix:///[^?]+)([?].*)?", re.ASCII)
-_ANNEX = "ragaliq.worker.shared_windows"  # named, not imported: an annex
 
 
 class Taken(NamedTuple):
@@ -93,10 +92,11 @@ class SharedLimits:
             )
         if not self.is_shared:
             return
+        client = annex("worker.shared_windows").client
         try:
             if not _ADDRESS.fullmatch(self.storage):
                 raise ValueError  # noqa: TRY301 - as what the client raises
-            pool = import_module(_ANNEX).client(self.storage).connection_pool
+            pool = client(self.storage).connection_pool
             # The query of the address is only checked by the first connection: too late.
             pool.connection_class(**pool.connection_kwargs)
         except ImportError:
@@ -143,7 +143,7 @@ class SharedLimits:
         """
         if not self.is_shared:
             return None
-        found: SharedWindows = import_module(_ANNEX).RedisWindows(
+        found: SharedWindows = annex("worker.shared_windows").RedisWindows(
             self.storage,
             key=f"{kind}:{self.name}",
             windows=windows,
