@@ -24,6 +24,16 @@ class Restarting(Protocol):
         """Start from scratch: this is a forked child."""
 
 
+class Forking(Restarting, Protocol):
+    """An object that must be still while its process forks."""
+
+    def before_fork(self) -> None:
+        """Let nothing happen until the fork is done."""
+
+    def after_fork_in_parent(self) -> None:
+        """Go on."""
+
+
 class Living(Restarting, Protocol):
     """An object that must know when its process ends or forks."""
 
@@ -39,6 +49,7 @@ class Living(Restarting, Protocol):
 
 # Keep the registered objects when the module is loaded again, as in a notebook.
 _LIVING: weakref.WeakSet[Living] = globals().get("_LIVING") or weakref.WeakSet()
+_FORKING: weakref.WeakSet[Forking] = globals().get("_FORKING") or weakref.WeakSet()
 _RESTARTING: weakref.WeakSet[Restarting] = globals().get("_RESTARTING") or weakref.WeakSet()
 _IS_HOOKED = "_flush_all" in globals()
 
@@ -48,10 +59,20 @@ def watch_forks(restarting: Restarting) -> None:
     _RESTARTING.add(restarting)
 
 
+def watch_both_sides(forking: Forking) -> None:
+    """Call all three methods around forks, for as long as the object lives."""
+    _FORKING.add(forking)
+
+
 def watch_process(living: Living) -> None:
     """Call `living`'s hooks at exit and in forked children, for as long as it lives."""
     _LIVING.add(living)
     watch_forks(living)
+
+
+def close_last(close: Callable[[], object]) -> None:
+    """Call `close` at exit, once every living object and the application's exit hooks are done."""
+    atexit.register(close)
 
 
 def _flush_all() -> None:
@@ -80,8 +101,19 @@ def _unless_interrupted(end: Callable[[Living], None]) -> None:
                 living.give_up_at_exit()
 
 
+def _before_fork() -> None:
+    for forking in list(_FORKING):
+        forking.before_fork()
+
+
+def _after_fork_in_parent() -> None:
+    for forking in list(_FORKING):
+        forking.after_fork_in_parent()
+
+
 def _after_fork() -> None:
-    for restarting in list(_RESTARTING):
+    # Listed at once: what a restart makes in the child is none of the parent's.
+    for restarting in [*_FORKING, *_RESTARTING]:
         restarting.restart_after_fork()
 
 
@@ -90,4 +122,8 @@ if not _IS_HOOKED:
     if not register_before_threads_end(_flush_all):
         atexit.register(_close_all)
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=_after_fork)
+        os.register_at_fork(
+            before=_before_fork,
+            after_in_parent=_after_fork_in_parent,
+            after_in_child=_after_fork,
+        )

@@ -6,14 +6,14 @@ import logging
 import os
 import sqlite3
 import threading
-import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from ragaliq._private import working_folder
 from ragaliq.core.files import make_folder, owner_only
+from ragaliq.core.process import watch_both_sides
 from ragaliq.errors import ConfigurationError, DatasetError, StoreError
 
 Location = str | os.PathLike[str]
@@ -183,8 +183,7 @@ class WriterConnection:
         self._file: tuple[int, int] | None = None
         self._held_for_fork = False
         self._inherited = False
-        self._pid = os.getpid()
-        _LIVING.add(self)
+        watch_both_sides(self)
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -297,11 +296,8 @@ class WriterConnection:
         if self._held_for_fork:
             self._lock.release()
 
-    def after_fork_in_child(self) -> None:
+    def restart_after_fork(self) -> None:
         """Open a new connection, or give up if the parent was in the middle of a write."""
-        if self._pid == os.getpid():
-            return  # made in the child, by a hook that ran before this one
-        self._pid = os.getpid()
         if not self._held_for_fork:
             self._inherited = True
             # Kept open for good: closing it would disturb the parent's.
@@ -310,7 +306,6 @@ class WriterConnection:
         self._lock = threading.Lock()
 
 
-_LIVING: weakref.WeakSet[WriterConnection] = weakref.WeakSet()
 _INHERITED: list[sqlite3.Connection | None] = []
 
 
@@ -326,24 +321,6 @@ def _create(path: Path) -> bool:
     except FileExistsError:
         return path.stat().st_size == 0
     return True
-
-
-def _all(name: str) -> Callable[[], None]:
-    """Make a function that calls this method of every open connection."""
-
-    def call() -> None:
-        for connection in list(_LIVING):
-            getattr(connection, name)()
-
-    return call
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_all("before_fork"),
-        after_in_parent=_all("after_fork_in_parent"),
-        after_in_child=_all("after_fork_in_child"),
-    )
 
 
 # --- errors: a message for people, a kind for counting --------------------------------------------

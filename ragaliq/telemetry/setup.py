@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import atexit
 import logging
 import os
 import threading
 import uuid
-import weakref
-from collections.abc import Callable
 from typing import Any, cast
 
 from opentelemetry import _logs, metrics, trace
@@ -24,6 +21,7 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 
+from ragaliq.core.process import close_last, watch_forks
 from ragaliq.errors import ConfigurationError
 from ragaliq.telemetry.providers import force_flush
 
@@ -63,8 +61,9 @@ class TelemetrySetup:
         if isinstance(metric_reader, _Metrics):
             self._exporters.append(metric_reader.exporter)
         self._exit_timeout = exit_timeout
-        _in_each_process(self._start_closing)
-        atexit.register(self._at_exit)
+        self.restart_after_fork()
+        watch_forks(self)
+        close_last(self._at_exit)
 
     def flush(self, timeout: float = 10.0) -> bool:
         """Export what is queued.
@@ -87,7 +86,8 @@ class TelemetrySetup:
     # not answer would hold the process for as long as the SDK waits. So another thread closes; it
     # is started beforehand, since none can be started when the interpreter ends.
 
-    def _start_closing(self) -> None:
+    def restart_after_fork(self) -> None:
+        """Start the thread that closes, which a forked child lacks."""
         self._asked, self._closed = threading.Event(), threading.Event()
         threading.Thread(target=self._close, name="ragaliq-closing", daemon=True).start()
 
@@ -177,14 +177,6 @@ def configure(
     trace.set_tracer_provider(setup.tracer_provider)
     _logs.set_logger_provider(setup.logger_provider)
     return setup
-
-
-def _in_each_process(start: Callable[[], None]) -> None:
-    """Call a method now and in every forked child, for as long as its object lives."""
-    start()
-    if hasattr(os, "register_at_fork"):
-        method = weakref.WeakMethod(start)
-        os.register_at_fork(after_in_child=lambda: (again := method()) and again())
 
 
 class _Exporter:

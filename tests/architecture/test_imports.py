@@ -145,3 +145,14 @@ def test_every_error_that_is_ours_is_in_the_tree_of_one_module():
         and tree & {ast.unparse(base) for base in node.bases}
     ]
     assert elsewhere == []
+
+
+def test_one_module_hooks_into_the_end_and_the_forks_of_a_process():
+    def hooks(path):
+        tree = ast.parse(path.read_text("utf-8"))
+        called = {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+        return called & {"atexit.register", "os.register_at_fork"}
+
+    folders = (LIBRARY, *ADAPTERS.values())
+    found = [path for folder in folders for path in folder.rglob("*.py") if hooks(path)]
+    assert found == [LIBRARY / "core/process.py"]
