@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.table import Table
@@ -66,7 +66,7 @@ from ragaliq.offline.app import NoAnswer
 from ragaliq.offline.goals import Goal
 from ragaliq.offline.job import EvaluationJob
 from ragaliq.offline.journal import CaseIndex, EvaluationJournal
-from ragaliq.records.sinks import SinkLimits, SinkSpec, SinkStats
+from ragaliq.records.sinks import Sink, SinkLimits, SinkStats, resolve_sink
 from ragaliq.records.summary import Summary
 from ragaliq.reports.wording import (
     METRIC_COLUMNS,
@@ -263,7 +263,7 @@ def evaluate(
     summary_files = summary_files or []
     if pending:
         _require_options_of_pending(context)
-        return _evaluate_pending(
+        job, chosen, total = annex("worker.pending").pending_job(
             sources,
             measured,
             choice=(judge, model, base_url),
@@ -271,20 +271,23 @@ def evaluate(
             concurrency=concurrency,
             timeout=timeout,
             goals=fail_under or (),
-            summary_files=summary_files,
         )
-    asked = choose_judge(judge, model=model, base_url=base_url, calibration=calibration)
-    decider = asked.judge
-    chosen = measured(decider)
-    for evaluator in chosen:
-        evaluator.require(decider)
-    names = [each.name for each in chosen]
+        outputs = Outputs([], reads=[], resume=False, summary=summary_files)
+        exports_telemetry()
+        code = _run(job, chosen, outputs, None, total=total, summary_files=summary_files)
+        job.report()
+        return code
+    chosen = choose_judge(judge, model=model, base_url=base_url, calibration=calibration)
+    evaluators = measured(chosen.judge)
+    for evaluator in evaluators:
+        evaluator.require(chosen.judge)
+    names = [each.name for each in evaluators]
     goals = [Goal.of(text, names, option="--fail-under") for text in fail_under or ()]
     if retry_failed and not resume:
         raise ConfigurationError("--retry-failed goes with --resume")
     if answers is not None and app is None:
         raise ConfigurationError("--answers goes with --app")
-    reads = [("the calibration", asked.calibration), ("--model", model)]
+    reads = [("the calibration", chosen.calibration), ("--model", model)]
     outputs = Outputs(
         out or [],
         reads=[*(("the cases", source) for source in sources), *reads],
@@ -305,20 +308,20 @@ def evaluate(
             resume=resume,
             concurrency=concurrency,
         )
-        sources, field, encoding = [str(kept)], None, None
-    opened = opened_cases(
-        sources,
-        field,
-        skip_bad_rows=skip_bad_rows,
-        encoding=encoding,
-        split_context=split_context,
-        mapping=mapping,
-        resolve=resolve,
-    )
+        opened = opened_cases([str(kept)])
+    else:
+        opened = opened_cases(
+            sources,
+            field,
+            skip_bad_rows=skip_bad_rows,
+            encoding=encoding,
+            split_context=split_context,
+            mapping=mapping,
+            resolve=resolve,
+        )
     with opened as reader:
-        sinks: list[SinkSpec] = [*(sink or ())]
-        if not reader.has_spans:
-            _refuse_sinks_of_spans(sink or (), shown)
+        sinks = [resolve_sink(each) for each in sink or ()]
+        _refuse_sinks_of_spans(sinks, reader, shown)
         if isinstance(reader, ProductRuns):
             reader.skip_scored(names)
             if not reader.unscored:
@@ -331,18 +334,26 @@ def evaluate(
                 show_skipped_runs(reader)
                 return ExitCode.OK
             sinks.append(reader.sink)
-        index = _read_through(reader, chosen, repeats=repeats, max_skipped=max_skipped)
+        index = _read_through(reader, evaluators, repeats=repeats, max_skipped=max_skipped)
         at_once = processes
         if at_once is None:
             # Starting a process takes half a second, in which the embedded judge decides some
             # hundred cases.
             at_once = (os.cpu_count() or 1) if len(index) >= _WORTH_A_PROCESS else 0
         exports_telemetry()
+        journal = None
+        if outputs.results_path is not None:
+            journal = EvaluationJournal(
+                outputs.results_path,
+                about={"data": ", ".join(file.name for file in files)},
+                keeps_text=not no_text,
+                retry_failed=retry_failed,
+            )
         job = EvaluationJob(
             reader,
             Scorer(
-                decider,
-                chosen,
+                chosen.judge,
+                evaluators,
                 deadline=timeout,
                 executor=None if at_once else "thread",
                 processes=max(1, at_once),
@@ -350,7 +361,7 @@ def evaluate(
                 sinks=sinks,
                 sink_limits=SinkLimits(max_queue=max(1, len(index)), max_characters=sys.maxsize),
             ),
-            journal=outputs.opened(files, keeps_text=not no_text, retry_failed=retry_failed),
+            journal=journal,
             max_cost=CostCap(max_cost, option="--max-cost"),
             repeats=repeats,
             goals=goals,
@@ -358,32 +369,18 @@ def evaluate(
             pipeline=", ".join(dict.fromkeys(file.stem for file in files)),
             index=index,
         )
-        code = _run(job, asked, outputs, reader, total=len(index), summary_files=summary_files)
+        code = _run(job, chosen, outputs, reader, total=len(index), summary_files=summary_files)
         return code or (ExitCode.DATA if unanswered else ExitCode.OK)
 
 
-def _evaluate_pending(
-    sources: Sequence[str], *given: Any, summary_files: Sequence[Path], **options: Any
-) -> int:
-    make_job = annex("worker.pending").pending_job
-    job, asked, total = make_job(sources, *given, **options)
-    outputs = Outputs([], reads=[], resume=False, summary=summary_files)
-    exports_telemetry()
-    code = _run(job, asked, outputs, None, total=total, summary_files=summary_files)
-    job.report()
-    return code
-
-
-_SINKS_OF_SPANS = ("phoenix", "langfuse", "mlflow")
-
-
-def _refuse_sinks_of_spans(sinks: Sequence[str], sources: Sequence[str]) -> None:
+def _refuse_sinks_of_spans(
+    sinks: Sequence[Sink], reader: CaseReader, sources: Sequence[str]
+) -> None:
     """Refuse sinks that put scores on spans before anything is spent on cases without spans."""
-    for spec in sinks:
-        if spec.startswith(_SINKS_OF_SPANS):
-            product = next(name for name in _SINKS_OF_SPANS if spec.startswith(name))
+    for sink in sinks:
+        if getattr(sink, "needs_span", False) and not reader.has_spans:
             raise ConfigurationError(
-                f"--sink {spec}: {product} keeps scores on the spans of answers, and "
+                f"--sink: {sink.name} keeps scores on the spans of answers, and "
                 f"{', '.join(sources)} has no traces. Store results in "
                 "--sink sqlite:///results.db, or score traces"
             )
@@ -397,7 +394,7 @@ def _require_options_of_pending(context: typer.Context) -> None:
 
 def _run(
     job: EvaluationJob,
-    asked: ChosenJudge,
+    chosen: ChosenJudge,
     outputs: Outputs,
     reader: CaseReader | None,
     *,
@@ -422,20 +419,20 @@ def _run(
                         if result.status.is_failure and result.error_type and result.error:
                             causes.setdefault(result.error_type, result.error)
 
-    asked.announce()
+    chosen.announce()
     try:
         with progress(total, earlier) as judged:
             asyncio.run(run())
     except (KeyboardInterrupt, typer.Exit):  # Ctrl-C, SIGTERM
-        option = "--resume" if outputs.journal else "--out results.jsonl"
+        option = "--resume" if outputs.results_path else "--out results.jsonl"
         if reader is not None:  # else every run that is done has left the file
-            say_what_is_left(summary.records, total, outputs.journal, option=option)
+            say_what_is_left(summary.records, total, outputs.results_path, option=option)
         raise
     finally:
         # However the run ended, show and write the results so far.
         if summary.records:
             show_summary(summary, causes, job.worst, earlier=earlier)
-            output.print(escape_for_terminal(asked.title))
+            output.print(escape_for_terminal(chosen.title))
             if job.scorer.judge.name.startswith("local"):
                 output.print(
                     "The embedded judge compares words, not meaning: check what surprises you, "
@@ -444,7 +441,7 @@ def _run(
             if reader is not None:
                 show_skipped_runs(reader)
             lost = _show_sinks(job.scorer.sinks.stats())
-            _write_files(job, asked, outputs, reader, summary_files)
+            _write_files(job, chosen, outputs, reader, summary_files)
     if job.is_cut:
         raise BudgetExceeded(
             f"{job.cap.reached}; rerun with --resume and a higher --max-cost to continue"
@@ -488,7 +485,7 @@ def _show_sinks(stats: Mapping[str, SinkStats]) -> int:
 
 def _write_files(
     job: EvaluationJob,
-    asked: ChosenJudge,
+    chosen: ChosenJudge,
     outputs: Outputs,
     reader: CaseReader | None,
     summary_files: Sequence[Path],
@@ -503,7 +500,7 @@ def _write_files(
         text = markdown_of(job.summary, job.worst)
         if path.suffix.lower() == ".json":
             figures = figures_of(job.summary) | {
-                "judge": asked.title,
+                "judge": chosen.title,
                 "goals": [{"goal": goal, "problem": text} for goal, text in problems],
                 "skipped_rows": reader.skipped if reader is not None else 0,
                 "worst": [bad._asdict() for bad in job.worst],

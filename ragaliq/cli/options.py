@@ -285,9 +285,9 @@ def named_metrics(metrics: str) -> list[str]:
 @contextmanager
 def opened_cases(
     sources: Sequence[str],
-    fields: Sequence[str] | None,
+    fields: Sequence[str] | None = None,
     *,
-    skip_bad_rows: bool,
+    skip_bad_rows: bool = False,
     encoding: str | None = None,
     split_context: str | None = None,
     mapping: Path | None = None,

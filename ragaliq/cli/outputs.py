@@ -25,7 +25,7 @@ Named = tuple[str, Path | str | None]
 
 
 class Outputs:
-    """Output files of a run: `journal`, the results file, and other formats made from it.
+    """Output files of a run: `results_path`, the results file, and other formats made from it.
 
     Args:
         out: The paths that the user named.
@@ -48,48 +48,28 @@ class Outputs:
         for path in summary:
             if path.suffix.lower() not in (".json", ".md"):
                 raise ConfigurationError(f"--summary {path}: end the name in .json or .md")
-        self.journal: Path | None = journals[0] if journals else None
-        if self.journal is None and self._others:
+        self.results_path: Path | None = journals[0] if journals else None
+        if self.results_path is None and self._others:
             # The other formats are made from it.
-            self.journal = self._others[0].with_suffix(".jsonl")
-            if any(path and is_same_file(self.journal, Path(path)) for _, path in reads):
-                self.journal = self._others[0].with_suffix(".results.jsonl")
-        written = [("--out", path) for path in (*self._others, self.journal)]
+            self.results_path = self._others[0].with_suffix(".jsonl")
+            if any(path and is_same_file(self.results_path, Path(path)) for _, path in reads):
+                self.results_path = self._others[0].with_suffix(".results.jsonl")
+        written = [("--out", path) for path in (*self._others, self.results_path)]
         require_writable([*written, *(("--summary", path) for path in summary)], read=reads)
-        if self.journal is None:
+        if self.results_path is None:
             if resume:
                 raise ConfigurationError("--resume needs --out with the results file to continue")
-        elif self.journal.exists() and self.journal.stat().st_size and not resume:
+        elif self.results_path.exists() and self.results_path.stat().st_size and not resume:
             try:
-                read_settings(self.journal)
-            except (OSError, DatasetError) as error:  # never advise to delete another kind of file
-                problem = error if isinstance(error, DatasetError) else f"{self.journal}: {error}"
+                read_settings(self.results_path)
+            except DatasetError as error:  # never advise to delete another kind of file
                 raise ConfigurationError(
-                    f"{problem}; it is not changed: write to another file"
+                    f"{error}; it is not changed: write to another file"
                 ) from None
             raise ConfigurationError(
-                f"{self.journal} already holds the results of an earlier run; continue it with "
-                "--resume, delete it, or write to another file"
+                f"{self.results_path} already holds the results of an earlier run; continue it "
+                "with --resume, delete it, or write to another file"
             )
-
-    def opened(
-        self, data: Iterable[Path], *, keeps_text: bool, retry_failed: bool
-    ) -> EvaluationJournal | None:
-        """Open the results file for a job; None if no file was named.
-
-        Args:
-            data: The files of cases.
-            keeps_text: Whether texts are in the file.
-            retry_failed: Whether cases on which the judge failed are evaluated again.
-        """
-        if self.journal is None:
-            return None
-        return EvaluationJournal(
-            self.journal,
-            about={"data": ", ".join(file.name for file in data)},
-            keeps_text=keeps_text,
-            retry_failed=retry_failed,
-        )
 
     def write(self, journal: EvaluationJournal, goals: Goals) -> list[Path]:
         """Write the other formats of the results file, and return all files with results."""

@@ -7,11 +7,10 @@ import json
 import logging
 import math
 import re
-import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from difflib import get_close_matches
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -202,16 +201,6 @@ def split_cell(cell: str, separator: str) -> list[str] | None:
     return [part.strip() for part in inside.split(separator) if part.strip()]
 
 
-def _seems_several(cell: object) -> str:
-    """Separator of a cell that looks like several chunks; empty for any other."""
-    if not isinstance(cell, str) or "\n" in cell or _json_in(cell) is not None:
-        return ""
-    inside = cell.strip()
-    is_list = inside.startswith("[") and inside.endswith("]")
-    separators = "|," if is_list else "|"
-    return next((sign for sign in separators if len(split_cell(cell, sign) or ()) > 1), "")
-
-
 def as_turns(value: Any, *, where: str) -> list[Turn]:
     """Convert messages with a role, a text and optional chunks to the conversation's turns."""
     turns: list[Turn] = []
@@ -240,9 +229,16 @@ def as_turns(value: Any, *, where: str) -> list[Turn]:
     return turns
 
 
-def _texts(values: Mapping[str, Any], field: str, where: str) -> list[str]:
-    items = enumerate(_items(values[field], where=where, field=field) if field in values else [])
+def _texts(value: Any, *, where: str, field: str) -> list[str]:
+    items = enumerate(_items(value, where=where, field=field))
     return [as_text(item, where=where, field=f"{field}[{place}]") for place, item in items]
+
+
+def _metadata(value: Any, *, where: str) -> dict[str, Any]:
+    held = _json_in(value) if isinstance(value, str) else value
+    if not isinstance(held, Mapping):
+        raise fault(where, f"field 'metadata' must be an object, not {_kind(value)}")
+    return {str(key): each for key, each in held.items()}
 
 
 def _items(value: Any, *, where: str, field: str) -> list[Any]:
@@ -282,6 +278,15 @@ def _kind(value: Any) -> str:
 
 # A row as a case, or its problem.
 
+_READ: Mapping[str, Callable[..., Any]] = {
+    "context": as_chunks,
+    "history": as_turns,
+    "expected_facts": partial(_texts, field="expected_facts"),
+    "tags": partial(_texts, field="tags"),
+    "metadata": _metadata,
+}
+"""Readers of the fields that are not texts."""
+
 # Stores keep this many characters: two longer ids could become one there.
 _MAX_ID = 128
 
@@ -305,45 +310,27 @@ def case_of(
     values = {field: value for field, value in found.items() if value is not None}
     if split_context is not None and isinstance(cell := values.get("context"), str):
         values["context"] = split_cell(cell, split_context) or cell
-    facts = _texts(values, "expected_facts", where)
     expected = values.get("expected_answer")
     # A list of reference answers is a list of expected facts.
     if isinstance(expected, list) and len(expected) != 1:
-        facts += _texts(values, "expected_answer", where)
-        del values["expected_answer"]
+        facts = _items(values.get("expected_facts", []), where=where, field="expected_facts")
+        values["expected_facts"] = [*facts, *values.pop("expected_answer")]
     blocks = values.get("response")
     if isinstance(blocks, list) and blocks and all(isinstance(each, Mapping) for each in blocks):
         values["response"] = "".join(text_blocks(blocks))  # as Anthropic's API returns an answer
-    texts = {
-        field: as_text(values[field], where=where, field=field)
-        for field in ("id", "name", "query", "response", "prompt_context", "expected_answer")
-        if field in values
+    values = {"id": f"row {row.number}", "query": "", "response": "", "metadata": {}} | values
+    read: dict[str, Any] = {
+        field: _READ[field](value, where=where)
+        if field in _READ
+        else as_text(value, where=where, field=field)
+        for field, value in values.items()
     }
-    case_id = texts.get("id", f"row {row.number}")
-    if len(case_id) > _MAX_ID:
+    if len(read["id"]) > _MAX_ID:
         raise fault(where, f"its id is longer than {_MAX_ID} characters")
-    metadata = values.get("metadata") or {}
-    if isinstance(metadata, str):
-        metadata = _json_in(metadata) or metadata
-    if not isinstance(metadata, Mapping):
-        raise fault(where, f"field 'metadata' must be an object, not {_kind(metadata)}")
-    rest |= {str(key): value for key, value in metadata.items()}
+    metadata = rest | read.pop("metadata")
+    run = _run_in(metadata, read["id"])
     try:
-        return RAGTestCase(
-            id=case_id,
-            name=texts.get("name", ""),
-            query=texts.get("query", ""),
-            context=as_chunks(values["context"], where=where) if "context" in values else [],
-            response=texts.get("response", ""),
-            prompt_context=texts.get("prompt_context", ""),
-            history=as_turns(values["history"], where=where) if "history" in values else [],
-            citations=citations_in(blocks),
-            expected_answer=texts.get("expected_answer"),
-            expected_facts=facts,
-            tags=_texts(values, "tags", where),
-            run=_run_in(rest, case_id),
-            metadata=rest,
-        )
+        return RAGTestCase(**read, citations=citations_in(blocks), run=run, metadata=metadata)
     except ValidationError as error:
         problem = error.errors()[0]
         place = ".".join(str(part) for part in problem["loc"]) or "the row"
@@ -384,11 +371,8 @@ def _missing(
         for field in lacking
         if field in own_names
     ]
-    meant = {field: _nearest(field, names) or "COLUMN" for field in lacking}
-    options = " ".join(
-        f"--field {shlex.quote(f'{field}={column}')}" for field, column in meant.items()
-    )
-    ways = f"say where they are: {options} (in Python fields={meant})"
+    options = " ".join(f"--field {field}=COLUMN" for field in lacking)
+    ways = f"say where they are: {options} (in Python fields={dict.fromkeys(lacking, 'COLUMN')})"
     if lacking == ["response", "context"]:
         ways += ", or have your application answer the questions: --app MODULE:NAME"
     return fault(row.where, problem, f"{', '.join([columns, *wrong])}; {ways}")
@@ -397,15 +381,6 @@ def _missing(
 def _is_like_a_name(name: str) -> bool:
     """True if a text can be a column's name: one or two words of letters, digits and `_`."""
     return len(name) <= _NAME and len(name.split()) <= 2 and plain_name(name).isidentifier()
-
-
-def _nearest(field: str, names: Sequence[str]) -> str:
-    """The column whose name is nearly one of the field's; empty where none is."""
-    known = {plain_name(name): name for name in names if _is_like_a_name(name)}
-    for alias, of in _FIELD_OF.items():
-        if of == field and (near := get_close_matches(alias, known, n=1, cutoff=0.8)):
-            return known[near[0]]
-    return ""
 
 
 # The cases of a file.
@@ -520,7 +495,11 @@ class CaseReader:
 
     def _noted(self, case: RAGTestCase, row: Row) -> bool:
         """Warn about a context of one chunk that looks like several in one cell."""
-        separator = _seems_several(case.context[0]) if len(case.context) == 1 else ""
+        cell = case.context[0] if len(case.context) == 1 else ""
+        if not isinstance(cell, str) or "\n" in cell:
+            return False
+        signs = "|," if cell.strip().startswith("[") else "|"
+        separator = next((sign for sign in signs if len(split_cell(cell, sign) or ()) > 1), "")
         if separator:
             logger.warning(
                 "%s, %s: the context is one chunk, and looks like several in one cell; if so, add "

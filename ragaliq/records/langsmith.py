@@ -35,6 +35,7 @@ class LangSmithSink(ProductSink):
     """
 
     name: Final = "langsmith"
+    needs_span = False
 
     def __init__(
         self,

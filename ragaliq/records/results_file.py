@@ -162,7 +162,7 @@ def _write(file: BinaryIO, data: bytes) -> None:
 
 def read_settings(path: str | Path) -> dict[str, Any]:
     """Read the settings of a results file."""
-    with Path(path).open("rb") as file:
+    with file_errors(path), Path(path).open("rb") as file:
         settings: dict[str, Any] = _header_of(file.readline(), Path(path))["settings"]
     return settings
 

@@ -315,7 +315,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
                 results = await evaluate_case(case, evaluators, self.judge, deadline=self.deadline)
             if not is_last and _failed_for_now(results):
                 raise _FailedForNowError
-            emission.record(results, case)
+            emission.emit(results, case)
         if self._agreement is not None:
             self._record_agreement(self._agreement)
         return Evaluation(case=case, results=results or {}, lag=lag)

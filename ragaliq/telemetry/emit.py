@@ -137,13 +137,13 @@ def span_target(context: SpanContext, *, source: str) -> SpanTarget | None:
     )
 
 
-def current_span_target(*, source: str = "ambient") -> SpanTarget | None:
+def current_span_target() -> SpanTarget | None:
     """Target for the current span; None outside any span. Never raises."""
     try:
         span = trace.get_current_span()
         # Checked on every request, most of which are not traced.
         untraced = span is trace.INVALID_SPAN
-        return None if untraced else span_target(span.get_span_context(), source=source)
+        return None if untraced else span_target(span.get_span_context(), source="ambient")
     except Exception as error:  # noqa: BLE001 - another library's span may do anything
         logger.debug("the current span could not be read: %s", type(error).__name__)
         return None
@@ -307,13 +307,13 @@ class Emission:
         self._emitter, self._run, self._lag, self._content = emitter, run, lag, content
         self.root: trace.Span = trace.INVALID_SPAN
         self.context = Context()
-        self._is_heard = emitter.is_heard
-        if not self._is_heard:
-            return
         self._target = target_context(run.target)
         self._scope: OnUnsampled = "all"
         if run.target is not None and not run.target.is_sampled:
             self._scope = emitter.options.on_unsampled or "metrics"
+        self._is_heard = emitter.is_heard
+        if not self._is_heard:
+            return
         if self._scope != "all":
             # An unrecorded trace rather than an empty context, in which a judge that is traced
             # would begin its own traces.
@@ -334,9 +334,7 @@ class Emission:
             )
             self.context = trace.set_span_in_context(self.root, Context())
 
-    def record(
-        self, results: Mapping[str, EvaluationResult], case: RAGTestCase | None = None
-    ) -> None:
+    def emit(self, results: Mapping[str, EvaluationResult], case: RAGTestCase) -> None:
         """Emit the results: attributes on the root, a span and an event for each metric.
 
         Args:
@@ -434,12 +432,12 @@ class Emission:
                 # Span events are being deprecated: only if there is no other carrier. The rest
                 # is on the span, and each attribute costs the application time at the exporter.
                 # The conventions define these attributes of the event.
-                own = {
+                defined = {
                     name: value
                     for name, value in attributes.items()
                     if name.startswith("gen_ai.") or name == names.ERROR_TYPE
                 }
-                span.add_event(names.EVENT_RESULT, own)
+                span.add_event(names.EVENT_RESULT, defined)
             else:
                 emitter.event(
                     names.EVENT_RESULT, attributes, is_warning=failed, context=self._target

@@ -179,11 +179,13 @@ def test_a_sink_that_does_not_store_the_results_ends_with_code_3(ragaliq, write_
     assert "sink sqlite: 2 not stored" in done.stderr
 
 
-@pytest.mark.parametrize("sink", ["phoenix://127.0.0.1:1", "langfuse", "mlflow"])
-def test_a_sink_of_spans_is_refused_at_once_for_cases_without_traces(ragaliq, write_cases, sink):
-    done = ragaliq("evaluate", write_cases(GOOD, BAD), "--sink", sink, code=2)
+@pytest.mark.parametrize("product", ["phoenix", "langfuse", "mlflow"])
+def test_a_sink_of_spans_is_refused_at_once_for_cases_without_traces(ragaliq, write_cases, product):
+    keys = {"LANGFUSE_PUBLIC_KEY": "k", "LANGFUSE_SECRET_KEY": "k"}
+    sink = f"{product}://127.0.0.1:1"
+    done = ragaliq("evaluate", write_cases(GOOD, BAD), "--sink", sink, code=2, **keys)
 
-    assert f"--sink {sink}" in done.stderr
+    assert f"--sink: {product} keeps scores on the spans" in done.stderr
     assert "sqlite:///" in done.stderr  # the way out
     assert not done.stdout  # nothing was judged
 

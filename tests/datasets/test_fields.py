@@ -2,6 +2,7 @@
 
 import pytest
 
+from ragaliq.core.test_case import FIELDS, Turn
 from ragaliq.datasets import read_cases
 from ragaliq.errors import ConfigurationError, DatasetError
 
@@ -196,7 +197,7 @@ REFUSED = [
     (
         [{"questions": "Q", "antworten": "A", "contextes": "C"}],
         {},
-        "--field query=questions --field response=COLUMN --field context=contextes (in Python",
+        "--field query=COLUMN --field response=COLUMN --field context=COLUMN (in Python",
     ),
     (
         [{"Frage": "Q", "answer": "A", "context": "C"}],
@@ -226,6 +227,20 @@ def test_a_column_that_is_wrong_or_missing_is_named_and_not_quoted(cases_of, row
         cases_of(*rows, fields=fields)
     assert says in str(refused.value)
     assert "secret" not in str(refused.value)
+
+
+def test_every_field_of_a_case_is_read_from_a_row(cases_of):
+    texts = ("id", "name", "query", "response", "prompt_context", "expected_answer")
+    row = {field: f"a {field}" for field in texts} | {"metadata": {"page": 1}}
+    row |= {field: [f"a {field}"] for field in ("context", "expected_facts", "tags")}
+    row["history"] = [{"role": "user", "text": "Before?"}]
+    assert row.keys() == FIELDS.keys()
+
+    (case,) = cases_of(row)
+
+    assert {field: getattr(case, field) for field in FIELDS} == row | {
+        "history": [Turn(role="user", text="Before?")]
+    }
 
 
 def test_a_named_column_that_one_row_has_is_enough_and_none_is_an_error_of_no_row(cases_of):

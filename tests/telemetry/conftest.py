@@ -77,8 +77,9 @@ def emit(sdk, run, results):
     def emit(content=None, run=run, results=results, case=None, times=1, **options):
         emitter = Emitter(content, TelemetryOptions(**{**sdk.providers, **options}))
         for _ in range(times):
-            with emitter.evaluation(in_run(run, case), lag=1.5) as emission:
-                emission.record(results, case)
+            evaluated = in_run(run, case)
+            with emitter.evaluation(evaluated, lag=1.5) as emission:
+                emission.emit(results, evaluated)
         return sdk
 
     return emit
