@@ -21,6 +21,18 @@ from ragaliq.core.citations import Citation
 from ragaliq.core.run import RunInfo
 from ragaliq.core.thoughts import without_thoughts
 
+DOCUMENT_NAMES = (
+    "source",
+    "file_name",
+    "file_path",
+    "title",
+    "document_title",
+    "url",
+    "name",
+    "doc_id",
+)
+"""Under which names a chunk's metadata name its document."""
+
 FIELDS: dict[str, tuple[str, ...]] = {
     "id": ("id", "case_id", "example_id", "sample_id"),
     "name": ("name", "title"),

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 from ragaliq.core.citations import Citation
 from ragaliq.core.results import ClaimDetail
-from ragaliq.core.test_case import ChunkId, ContextChunk, RAGTestCase
+from ragaliq.core.test_case import DOCUMENT_NAMES, ChunkId, ContextChunk, RAGTestCase
 from ragaliq.evaluators.alignment import SearchedText
-from ragaliq.evaluators.claims import DOCUMENT_NAMES, NAMED_SOURCE, ClaimCheck
+from ragaliq.evaluators.claims import NAMED_SOURCE, ClaimCheck
 from ragaliq.evaluators.metrics import ClaimEvaluator, Measured
 from ragaliq.evaluators.registry import register_evaluator
 from ragaliq.judges.language.sentences import split_sentences

@@ -17,7 +17,7 @@ from ragaliq.core.concurrency import off_loop_if_long, pause_if_due, run_all
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import UNCALIBRATED, ClaimDetail, JudgeUsage, Status
 from ragaliq.core.spending import paid, spending
-from ragaliq.core.test_case import ContextChunk, RAGTestCase
+from ragaliq.core.test_case import DOCUMENT_NAMES, ContextChunk, RAGTestCase
 from ragaliq.errors import DatasetError, JudgeError, JudgeInputError, JudgeResponseError
 from ragaliq.evaluators.alignment import EvidenceSource, SearchedText
 from ragaliq.evaluators.history import earlier_sources, prompt_source, question_of, turns_of
@@ -42,18 +42,6 @@ NAMED_SOURCE = (
 
 LONGEST_ANSWER = 1_000_000
 """Characters of an answer whose claims are checked; finding them takes some three seconds."""
-
-DOCUMENT_NAMES = (
-    "source",
-    "file_name",
-    "file_path",
-    "title",
-    "document_title",
-    "url",
-    "name",
-    "doc_id",
-)
-"""Under which names a chunk's metadata name its document."""
 
 _CITED = re.compile(rf"(?<!\s)\s*{NAMED_SOURCE}")
 

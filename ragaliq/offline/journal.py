@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ragaliq.core.results import Evaluation, JudgeUsage
-from ragaliq.core.test_case import ContextChunk, RAGTestCase
-from ragaliq.evaluators.claims import DOCUMENT_NAMES
+from ragaliq.core.test_case import DOCUMENT_NAMES, ContextChunk, RAGTestCase
 from ragaliq.judges.base import long_digest_of
 from ragaliq.records import EvaluationRecord, evaluation_record
 from ragaliq.records.record import run_id_of

@@ -204,7 +204,7 @@ def _figures(gathered: Gathering, charted: list[dict[str, Any]]) -> dict[str, An
             )
         ),
         "pipelines": pipelines,
-        "questions": gathered.unanswered.groups() if gathered.with_text else [],
+        "questions": gathered.open_questions.groups() if gathered.with_text else [],
     }
 
 

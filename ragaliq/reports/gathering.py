@@ -11,7 +11,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from ragaliq.core.results import ClaimDetail, EvaluationResult
 from ragaliq.records import EvaluationRecord
 from ragaliq.records.summary import SeriesKey, Summary
-from ragaliq.reports.unanswered import Unanswered
+from ragaliq.reports.open_questions import OpenQuestions
 
 T = TypeVar("T")
 
@@ -38,7 +38,7 @@ class Gathering:
         summary: The results added up, judge by judge.
         with_text: Records that hold texts.
         claims: Claims by judge and verdict.
-        unanswered: The questions without a supported answer.
+        open_questions: The questions without a supported answer.
     """
 
     def __init__(self, *, in_full: int, in_rows: int) -> None:
@@ -46,7 +46,7 @@ class Gathering:
         self.with_text = 0
         self.claims: Counter[tuple[str, str | None]] = Counter()
         self._statuses: dict[str, int] = {}
-        self.unanswered = Unanswered()
+        self.open_questions = OpenQuestions()
         self._positions: dict[SeriesKey, int] = {}
         self._in_full = in_full
         self._worst: dict[SeriesKey, Worst[EvaluationRecord]] = {}
@@ -73,7 +73,7 @@ class Gathering:
         number = self.summary.records
         pipeline = self.summary.add(record)
         self.with_text += record.case is not None
-        self.unanswered.add(record)
+        self.open_questions.add(record)
         for name, result in record.results.items():
             key = SeriesKey.by_judge(name, result)
             if key not in self._positions and len(self._positions) < _MAX_SERIES:

@@ -34,7 +34,7 @@ from ragaliq.core.log_once import LogOnce
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import ClaimDetail, EvaluationResult
 from ragaliq.core.sync import WorkThread
-from ragaliq.core.test_case import RAGTestCase
+from ragaliq.core.test_case import DOCUMENT_NAMES, RAGTestCase
 from ragaliq.errors import (
     ConfigurationError,
     JudgeError,
@@ -42,7 +42,6 @@ from ragaliq.errors import (
     JudgeTimeoutError,
     RagaliqError,
 )
-from ragaliq.evaluators.claims import DOCUMENT_NAMES
 from ragaliq.evaluators.evaluator import Evaluator
 from ragaliq.evaluators.registry import get_evaluator, list_evaluators
 from ragaliq.judges.base import LLMJudge

@@ -8,10 +8,11 @@ from typing import NamedTuple
 from ragaliq.core.results import Status
 from ragaliq.records import EvaluationRecord
 
+# Statuses that say why an answer does not answer, the first one that an answer has counts.
 _REASONS = {
     Status.NO_CONTEXT: "no context",
+    **{status: "declined" for status in Status if status.is_decline},
     Status.ANSWER_WITHHELD: "declined, though the context held the answer",
-    Status.ANSWER_REFUSED: "declined",
     Status.EMPTY_ANSWER: "empty answer",
 }
 _LOW_SUPPORT = "low support"
@@ -38,7 +39,7 @@ class QuestionGroup(NamedTuple):
     wordings: int
 
 
-class Unanswered:
+class OpenQuestions:
     """Collects records, and groups the questions without a supported answer.
 
     Attributes:
