@@ -26,6 +26,13 @@ def _upper(value: Any) -> Any:
     return value.strip().upper().replace(" ", "_") if isinstance(value, str) else value
 
 
+def _number(value: Any) -> Any:
+    # A number in quotes, as small models write it, says the same. True and false are not a share.
+    if isinstance(value, bool):
+        raise ValueError("must be a number")  # noqa: TRY004 - which pydantic takes for a bug
+    return value
+
+
 def _in_range(value: float) -> float:
     # Another scale, such as 8 of 10, must not pass for a 1.
     if not 0.0 <= value <= 1.0:
@@ -35,7 +42,10 @@ def _in_range(value: float) -> float:
 
 # Not `ge` and `le`, which the subset of JSON schemas that servers agree on does not have.
 _Share = Annotated[
-    float, Field(allow_inf_nan=False, description="0 to 1."), AfterValidator(_in_range)
+    float,
+    Field(allow_inf_nan=False, description="0 to 1."),
+    BeforeValidator(_number),
+    AfterValidator(_in_range),
 ]
 _Verdict = Annotated[Verdict, BeforeValidator(_upper)]
 # A model that writes 1 for c1 means c1.

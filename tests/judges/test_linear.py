@@ -44,6 +44,8 @@ UNITS = [
         "<|channel|>final<|message|>",
         "◁/think▷",
         "\n<think>",
+        "\n<notes>{}",
+        "{}\n</notes>",
     ),
 ]
 

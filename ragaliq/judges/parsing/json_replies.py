@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -13,6 +14,7 @@ from ragaliq.core.printable import encodable
 from ragaliq.core.thoughts import without_thoughts
 from ragaliq.errors import JudgeRefusalError, JudgeResponseError
 from ragaliq.judges.language.refusals import is_refusal, normalize
+from ragaliq.judges.vendors import error_in
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -23,8 +25,10 @@ _LONGEST = 500_000
 def parse_json_reply(reply: str, model: type[R]) -> R:
     """Read a reply that should have been JSON of a given form.
 
-    Thoughts, a code fence, lines of prose around the JSON, and objects around the value, as in
-    `{"result": {"claims": [...]}}`, are ignored. The JSON itself must be valid.
+    Thoughts in tags of any name, a code fence and lines of prose around the JSON are ignored.
+    Objects around the value are too, if it is under `arguments`, `parameters`, `output`, `result`
+    or the form's name, as in `{"result": {"claims": [...]}}`, and none has an `error`. The JSON
+    itself must be valid.
 
     Args:
         reply: The judge's reply.
@@ -32,7 +36,8 @@ def parse_json_reply(reply: str, model: type[R]) -> R:
 
     Raises:
         JudgeRefusalError: The judge declined instead.
-        JudgeResponseError: Nothing in the reply is of that form, or several values that differ are.
+        JudgeResponseError: Nothing in the reply is of that form, several values that differ are, or
+            one is in another place.
     """
     found, fault = find_reply(reply, model)
     if found is None:
@@ -58,17 +63,19 @@ def find_reply(reply: str, model: type[R]) -> tuple[R | None, str]:
     if found.fault:
         return None, found.fault
     answers: list[R] = []
-    fault = ""
+    fault = misplaced = ""
     for value in found.values:
-        for candidate in _candidates(value, model):
+        for candidate, problem in _candidates(value, model):
             try:
                 answers.append(model.model_validate(candidate))
             except ValidationError as error:
                 fault = fault or _first_fault(error)
-    if answers and all(answer == answers[0] for answer in answers):
-        return answers[0], ""
-    if answers:
+            else:
+                misplaced = misplaced or problem
+    if any(answer != answers[0] for answer in answers):
         return None, f"it holds {len(answers)} answers that differ"
+    if answers:
+        return (None, misplaced) if misplaced else (answers[0], "")
     if not fault and declines_to_judge(found.prose):
         raise JudgeRefusalError("the judge declined to answer")
     wanted = ", ".join(f'"{name}"' for name in model.model_fields)
@@ -77,16 +84,30 @@ def find_reply(reply: str, model: type[R]) -> tuple[R | None, str]:
     )
 
 
-def _candidates(value: object, model: type[BaseModel]) -> Iterator[dict[str, Any]]:
-    """The outermost objects of a value that have all fields of the form."""
+# Calls of tools use the first two, models that reason first the others. Under any other name an
+# object of the form may be an error's request, an example, a schema's field or a draft.
+_WRAPPERS = {"arguments", "parameters", "output", "result"}
+
+
+def _candidates(value: object, model: type[BaseModel]) -> Iterator[tuple[dict[str, Any], str]]:
+    """The outermost objects that have all fields of the form; with the problem of their place."""
     wanted = {name for name, field in model.model_fields.items() if field.is_required()}
-    pending = [value]
+    wrappers = _WRAPPERS | {model.__name__}
+    pending = [(value, "")]
     while pending:
-        value = pending.pop()
-        if isinstance(value, dict) and wanted <= value.keys():
-            yield value
-        elif isinstance(value, (list, dict)):
-            pending.extend(reversed(value.values() if isinstance(value, dict) else value))
+        value, problem = pending.pop()
+        if isinstance(value, list):
+            pending.extend((item, problem) for item in reversed(value))
+        if not isinstance(value, dict):
+            continue
+        if "error" not in model.model_fields and error_in(value) is not None:
+            problem = "it reports an error"
+        if wanted <= value.keys():
+            yield value, problem
+            continue
+        inside = problem or "its JSON stands inside another object"
+        for key, item in reversed(value.items()):
+            pending.append((item, problem if key in wrappers else inside))
 
 
 def _first_fault(error: ValidationError) -> str:
@@ -97,10 +118,10 @@ def _first_fault(error: ValidationError) -> str:
 
 # --- JSON and what stands around it ------------------------------------------------------------
 
-# Directly after the value before it, or at the beginning of a line, behind tags such as
+# Directly after the value before it, or at the beginning of a line; also behind tags such as
 # <tool_call>. A bracket that could open no JSON, as in "[note]", is prose.
 _BRACKET = r"(?=\{\s*[\"}]|\[\s*(?:[\[{\"\]\-\d]|true\b|false\b|null\b|NaN\b|Infinity\b))"
-_NEXT = re.compile(rf"\s*+{_BRACKET}")
+_NEXT = re.compile(rf"\s*+(?:<[^<>\n]{{1,64}}>\s*+)*+{_BRACKET}")
 _LINE = re.compile(rf"^[^\S\n]*+(?:<[^<>\n]{{1,64}}>[^\S\n]*+)*+{_BRACKET}", re.MULTILINE)
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _FENCE = re.compile(r"^[^\S\n]*+(?:```|~~~)[\w-]*+[^\S\n]*+$", re.MULTILINE)
@@ -125,7 +146,7 @@ def _is_json(text: str) -> bool:
 
 
 def find_json(reply: str) -> FoundJson:
-    """Find the lists and objects that a reply consists of, after its thoughts.
+    """Find the lists and objects that a reply consists of, without its thoughts.
 
     Reading ends at the first that is not JSON: what follows may be the rest of it.
     """
@@ -136,27 +157,83 @@ def find_json(reply: str) -> FoundJson:
     text = encodable(text)
     values: list[object] = []
     prose: list[str] = []
+    around: list[str] = []
     at, has_surrogates = 0, _SURROGATE.search(text) is not None
+    fault = cut_off = ""
     while (opening := _NEXT.match(text, at) or _LINE.search(text, at)) is not None:
         prose.append(text[at : opening.start()])
+        around.append(text[at : opening.end() + 1])
         try:
             value, at = _DECODER.raw_decode(text, opening.end())
             if has_surrogates:  # the decoder lets half a pair pass
                 json.dumps(value, ensure_ascii=False).encode()
         except _GivenTwiceError:
-            return FoundJson(values, "".join(prose), "it gives a key twice with different values")
+            fault = "it gives a key twice with different values"
         except RecursionError:
-            return FoundJson(values, "".join(prose), "its JSON is nested too deeply")
+            fault = "its JSON is nested too deeply"
         except json.JSONDecodeError as error:
             is_cut = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated")
             fault = f"its JSON is {'cut off' if is_cut else 'damaged'} at character {error.pos}"
-            rest = text[opening.end() :] if is_cut else ""
-            return FoundJson(values, "".join(prose), fault, rest)
+            cut_off = text[opening.end() :] if is_cut else ""
         except ValueError:  # a huge number, or half a surrogate pair
-            return FoundJson(values, "".join(prose), "its JSON is damaged")
+            fault = "its JSON is damaged"
+        if fault:
+            break
         values.append(value)
-    prose.append(text[at:])
-    return FoundJson(values, _FENCE.sub("", "\n".join(prose)).strip())
+    else:
+        prose.append(text[at:])
+        around.append(text[at:])
+    said = _outside_thoughts(values, around)
+    if values and not said:
+        fault = fault or "its JSON stands among its thoughts"
+    return FoundJson(said, _FENCE.sub("", "\n".join(prose)).strip(), fault, cut_off)
+
+
+# A start tag at the beginning of a line, or after another tag, must have its end; inside a sentence
+# it is a word.
+_NAME = r"[a-z][\w:-]{0,40}+"
+_TAG = re.compile(
+    rf"""(?:(?P<first>^[^\S\n]*+|(?<=>))(?=<))? [<\[](?P<opens>{_NAME})(?:\s[^<>\n]{{0,200}})?[>\]]
+    | [<\[]/(?P<closes>{_NAME})[>\]]
+    | \0""",
+    re.IGNORECASE | re.MULTILINE | re.VERBOSE,
+)
+_MARKUP = re.compile(rf"<[^<>\n]{{1,64}}>|\[/?{_NAME}\]|```\w*+|~~~", re.IGNORECASE)
+
+
+def _outside_thoughts(values: Sequence[object], around: Sequence[str]) -> list[object]:
+    """The values that the reply consists of, by the tags in the text around them.
+
+    A tagged block at the end of the reply is the reply itself, and so are others with its tag. Any
+    other block holds thoughts. So does the text before an end tag without its start, and the text
+    after a start tag without its end.
+    """
+    text = "\0".join(part.replace("\0", " ") for part in around)
+    end = len(_MARKUP.sub(lambda found: " " * len(found[0]), text).rstrip())
+    said, left = list[object](), [*values]
+    of_reply, blocks = set[str](), list[str]()
+    standing, in_thoughts = Counter[str](), 0
+    for tag in reversed([*_TAG.finditer(text)]):  # so that a block's end is met first
+        if closes := (tag["closes"] or "").lower():
+            if tag.start() >= end:
+                of_reply.add(closes)
+            blocks.append(closes)
+            standing[closes] += 1
+            in_thoughts += closes not in of_reply
+        elif opens := (tag["opens"] or "").lower():
+            if not standing[opens] and tag["first"] is not None:
+                said.clear()
+            while standing[opens]:
+                begun = blocks.pop()
+                standing[begun] -= 1
+                in_thoughts -= begun not in of_reply
+                if begun == opens:
+                    break
+        else:
+            value = left.pop()
+            if not in_thoughts:
+                said.append(value)
+    return said[::-1]
 
 
 class _GivenTwiceError(ValueError):

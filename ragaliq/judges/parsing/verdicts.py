@@ -18,6 +18,7 @@ from ragaliq.core.results import JudgeUsage, Verdict
 from ragaliq.errors import JudgeRefusalError, JudgeResponseError
 from ragaliq.judges.base import ClaimVerdict, VerdictsResult
 from ragaliq.judges.parsing.json_replies import declines_to_judge, find_json
+from ragaliq.judges.vendors import error_in
 
 # The reply's cost is accounted for once, by the judge that asked.
 _COUNTED_ELSEWHERE = JudgeUsage()
@@ -57,6 +58,7 @@ def parse_verdicts(reply: str, expected: int) -> list[ClaimVerdict]:
         raise JudgeResponseError(f"the judge's reply is too long ({len(reply)} characters)")
     found = find_json(_NAN.sub("NaN", reply))
     values = [*found.values, *_whole_rows(found.cut_off)]
+    values = [each for each in values if isinstance(each, list) or error_in(each) is None]
     if verdicts := _settled(_rows_in_json(values, expected)):
         return verdicts
     for rows in (

@@ -70,6 +70,11 @@ REPLIES = {
     "a line without a verdict keeps its place": [
         ('{"statement": "a", "verdict": 1}\n{"statement": "b"}\n{"verdict": 0}', 3, "0S 2N")
     ],
+    "thoughts may have any tag": [
+        (f'<draft>[{{"verdict": 0}}, {{"verdict": 0}}]</draft>\n{ROWS}', 2, "0S 1N"),
+        (f"<draft>{ROWS}</draft>\nTo be done.", 2, ERROR),
+        (f'<draft>{ROWS}</draft>\n[{{"verd', 2, ERROR),
+    ],
     "answers that agree are one": [(f"{ROWS}\nAgain:\n{ROWS}", 2, "0S 1N")],
     "answers that differ are an error and never the last one's word": [
         ('[{"verdict": 1}, {"verdict": 1}]\nOr:\n[{"verdict": 0}, {"verdict": 1}]', 2, DIFFER),
@@ -148,6 +153,7 @@ REPLIES = {
         [
             "<html><body><h1>502</h1>We cannot serve this. I cannot.</body></html>",
             '{"error": {"message": "I cannot", "type": "requests"}}',
+            f'{{"error": {{"message": "rate limit", "request": {ROWS}}}}}',
             '[{"statement": "I cannot say", "reason": "I cannot determine"}]',
             "<think>I cannot",
         ],
