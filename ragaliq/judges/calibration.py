@@ -93,6 +93,10 @@ class CalibratedJudge(BatchingJudge):
         """Fingerprint of the wrapped judge."""
         return self.judge.fingerprint()
 
+    def unload(self) -> None:
+        """Free the memory of the wrapped judge's model."""
+        self.judge.unload()
+
     async def extract_statements(self, query: str, response: str) -> ClaimsResult:
         """As the judge does."""
         return await self.judge.extract_statements(query, response)

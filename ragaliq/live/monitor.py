@@ -400,7 +400,7 @@ class Monitor:
             self.metrics,
             deadline=deadline,
             limits=protection,
-            processes=self._process or 0,
+            executor=self._process or "thread",
             redact_for_judge=redact_for_judge,
             telemetry=self.emitter,
             sinks=SinkSet(sinks, content=self.emitter.content, worker_of=worker_of),

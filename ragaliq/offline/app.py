@@ -21,6 +21,9 @@ where a run holds no answer."""
 
 Answer = Callable[[str], Awaitable[RAGTestCase | RunLog]]
 
+_ANSWERED = ("context", "response", "prompt_context", "history", "citations", "sources")
+"""Fields of a case that the application gives."""
+
 
 class NoAnswer(NamedTuple):
     """A question that the application did not answer.
@@ -42,8 +45,8 @@ async def answers(
     Args:
         app: A LangChain runnable, a LlamaIndex engine or agent, or a function, or coroutine
             function, that takes a question's text and returns a `RAGTestCase`.
-        questions: Cases; their answer and context are ignored, and their other fields, such as the
-            expected answer, are kept.
+        questions: Cases; the application gives context, answer and conversation, and their other
+            fields, such as the expected answer, are kept.
         concurrency: Questions asked concurrently.
 
     Raises:
@@ -60,12 +63,11 @@ async def answers(
             return NoAnswer(question.id, error.reason)
         except Exception as error:  # noqa: BLE001 - the application's own; others go on
             return NoAnswer(question.id, type(error).__name__)
-        kept = {"id", "name", "query", "expected_answer", "expected_facts", "tags"}
-        update: dict[str, Any] = {name: getattr(question, name) for name in kept}
+        update: dict[str, Any] = {name: getattr(case, name) for name in _ANSWERED}
         update["metadata"] = {**case.metadata, **question.metadata}
         chance = question.evaluated_run.sampling_probability
         update["run"] = case.evaluated_run.model_copy(update={"sampling_probability": chance})
-        return case.model_copy(update=update)
+        return question.model_copy(update=update)
 
     todo = iter(questions)
     running = done = set[asyncio.Task[RAGTestCase | NoAnswer]]()

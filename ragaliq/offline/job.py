@@ -143,7 +143,7 @@ class EvaluationJob:
                 self.journal.close()
 
     def evaluations(self) -> AsyncGenerator[Evaluation]:
-        """Evaluations of what the journal does not have."""
+        """Evaluations of what the journal does not have; `--pending` reads its runs here."""
         return self.scorer.stream(
             self._cases,
             concurrency=self._concurrency,

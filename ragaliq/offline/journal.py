@@ -102,8 +102,7 @@ class EvaluationJournal:
     Attributes:
         path: See above.
         held: Counts of changed, moved and gone cases.
-        earlier: Number of earlier results that count.
-        failed: Number of those on which the judge failed.
+        failed: Number of earlier results on which the judge failed.
         spent: Tokens, requests and money of all results in the file for the job's cases.
     """
 
@@ -117,7 +116,7 @@ class EvaluationJournal:
     ) -> None:
         self.path = Path(path)
         self.held = Held()
-        self.earlier = self.failed = 0
+        self.failed = 0
         self.spent = JudgeUsage()
         self._about = dict(about or {})
         self._content = ContentPolicy(on_spans=keeps_text, on_events=keeps_text)
@@ -149,7 +148,6 @@ class EvaluationJournal:
         for record in self.results():
             self.spent += record.usage
             if self._metrics <= record.results.keys():
-                self.earlier += 1
                 self.failed += record.has_failed
                 yield record
             else:  # without its texts: they come again with the metrics that it lacks

@@ -154,12 +154,15 @@ def evaluation_record(evaluation: Evaluation, *, content: ContentPolicy) -> Eval
     case, run, results = evaluation.case, evaluation.run, evaluation.results.values()
     stored = _stored_case(case, content) if content.on_sinks else None
     texts = None if stored is None else _texts_of(case, stored)
-    named = ("run_id", "pipeline", "sampling_reason", "session_id", "response_id", "model")
-    names = {name: identifier(value) for name in named if (value := getattr(run, name))}
-    rules = {"sampling_rules": tuple(map(identifier, run.sampling_rules))}
+    names: dict[str, object] = {
+        name: identifier(value) for name, value in run if isinstance(value, str) and value
+    }
+    chances = run.metric_probabilities.items()
+    names["metric_probabilities"] = {identifier(metric): chance for metric, chance in chances}
+    names["sampling_rules"] = tuple(map(identifier, run.sampling_rules))
     return EvaluationRecord(
         evaluation_id=evaluation_id(run, [(r.evaluator_name, r.judge, r.model) for r in results]),
-        run=run.model_copy(update=names | rules),
+        run=run.model_copy(update=names),
         case_id=sendable(case.id[:MAX_ID]),
         created_at=time.time(),
         # Offline there is no lag.

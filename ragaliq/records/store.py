@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sqlite3
 import time
@@ -13,7 +14,7 @@ from typing import Final, NamedTuple
 
 from pydantic import ValidationError
 
-from ragaliq.core.results import Verdict
+from ragaliq.core.results import Status, Verdict
 from ragaliq.core.sync import WorkThread
 from ragaliq.errors import ConfigurationError, DatasetError, SinkError, StoreError
 from ragaliq.records.record import EvaluationRecord
@@ -370,6 +371,7 @@ def read_scores(
         "until": seconds_of(until),
         "pipeline": pipeline,
         "metric": metric,
+        "measured": json.dumps([each for each in Status if each.is_measured]),
     }
     with _open_store(location) as connection:
         yield from (
@@ -384,7 +386,7 @@ def read_scores(
                     coalesce(json_extract(r.record, '$.run.target.trace_id'), ''), m.model
                 FROM evaluations e JOIN metrics m USING (evaluation_id)
                     JOIN records r USING (evaluation_id)
-                WHERE m.score IS NOT NULL AND m.status IN ('scored', 'partial')
+                WHERE m.score IS NOT NULL AND m.status IN (SELECT value FROM json_each(:measured))
                     AND (:since IS NULL OR e.created_at >= :since)
                     AND (:until IS NULL OR e.created_at < :until)
                     AND (:pipeline IS NULL OR e.pipeline = :pipeline)

@@ -154,6 +154,7 @@ class ProcessExecutor:
     def __init__(self, judge: LLMJudge, *, niceness: int) -> None:
         self._judge = judge
         self._plan: Message = write_judge(judge) | {"niceness": niceness}
+        judge.unload()  # one process has the model in its memory, not two
         self._work = WorkThread("ragaliq-start")
         self._child: Child | None = None
         self._starting = asyncio.Lock()
@@ -707,11 +708,9 @@ def write_judge(judge: LLMJudge) -> Message:
     from ragaliq.judges.calibration import CalibratedJudge
 
     inner = judge.judge if isinstance(judge, CalibratedJudge) else judge
-    plan = inner.plan
-    inner.unload()  # one process has the model in its memory, not two
     calibration = judge.curve if isinstance(judge, CalibratedJudge) else None
     return {
-        "judge": plan or "local",
+        "judge": inner.plan or "local",
         "calibration": calibration and calibration.model_dump(mode="json"),
     }
 

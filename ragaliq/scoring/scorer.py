@@ -1,7 +1,8 @@
 """`Scorer`, the only place where a case is evaluated.
 
 Cases of every origin (a run of an application, a file, a list, a table, a test, a message) pass
-here: limits, metrics, the judge in this thread or in a child process, telemetry, sinks.
+here: limits, metrics, the judge in this thread or in a child process, telemetry, sinks. A child
+process that builds a run's case may have evaluated it at once.
 """
 
 from __future__ import annotations
@@ -124,9 +125,9 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         policy: Policy of metrics without their own.
         deadline: Most seconds for each metric of a case; None for no limit.
         limits: Limits between cases and the judge, or a shared `Protection`; None for none.
-        executor: Place of evaluation: `thread`, `process`, or None for the process if it is useful
-            and possible.
-        processes: Number of processes, or one that is shared.
+        executor: Place of evaluation: `thread`, `process`, a process that is shared, or None for a
+            process if it is useful and possible.
+        processes: Number of processes.
         niceness: Niceness of such a process, 0 to 19: at 19 on Linux it only uses idle processors.
         telemetry: Shape and providers of the telemetry, or a shared emitter.
         redact_for_judge: Called with each text of a case, and its kind (`question`, `answer`,
@@ -163,8 +164,8 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         policy: ScoringPolicy = ScoringPolicy.RAGALIQ,
         deadline: float | None = None,
         limits: Limits | Protection | None = None,
-        executor: str | None = "thread",
-        processes: int | ProcessExecutor = 1,
+        executor: str | ProcessExecutor | None = "thread",
+        processes: int = 1,
         niceness: int = 0,
         telemetry: TelemetryOptions | Emitter | None = None,
         redact_for_judge: Redactor | None = None,
@@ -217,9 +218,9 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
             self.protection = limits
         elif limits is not None:
             self.protection = Protection.of(limits, self.emitter.metrics)
-        self._owns_processes = not isinstance(processes, ProcessExecutor)
-        if isinstance(processes, ProcessExecutor):
-            self._processes = [processes]
+        self._owns_processes = not isinstance(executor, ProcessExecutor)
+        if isinstance(executor, ProcessExecutor):
+            self._processes = [executor]
         else:
             self._processes = child_processes(
                 executor,

@@ -2,8 +2,17 @@ import json
 
 import pytest
 
-from ragaliq import ClaimDetail, Evaluation, EvaluationResult, RAGTestCase
+from ragaliq import (
+    Citation,
+    ClaimDetail,
+    Evaluation,
+    EvaluationResult,
+    RAGTestCase,
+    RunInfo,
+    Turn,
+)
 from ragaliq.core.results import Status
+from ragaliq.core.test_case import CaseSources
 from ragaliq.records import EvaluationRecord, evaluation_record
 from ragaliq.telemetry.content import ContentPolicy
 
@@ -155,3 +164,36 @@ def test_a_record_survives_json(record_of, content):
     text = record.model_dump_json()
     assert EvaluationRecord.model_validate_json(text) == record
     assert json.loads(text)["schema_version"] == 1
+
+
+def test_a_record_keeps_each_field_of_a_case_but_those_that_are_left_out(captured):
+    case = RAGTestCase(
+        name="n",
+        query="q",
+        context=["c"],
+        response="r",
+        prompt_context="p",
+        history=[Turn(role="user", text="t")],
+        citations=[Citation(start=0, end=1)],
+        expected_answer="e",
+        expected_facts=["f"],
+        tags=["t"],
+        metadata={"m": 1},
+        sources=CaseSources(context="prompt"),
+        run=RunInfo(run_id="r"),
+    )
+    fields = set(RAGTestCase.model_fields)
+    assert case.model_fields_set | {"id"} == fields
+    stored = evaluation_record(Evaluation(case=case, results={}), content=captured).case
+    kept = {name for name, value in stored if value}
+    assert fields - kept == {"citations", "expected_answer", "expected_facts", "run"}
+
+
+def test_every_name_of_a_run_is_cut(record_of):
+    long = "n" * 5000
+    kinds = RunInfo.model_fields.items()
+    names = {name: long for name, field in kinds if field.annotation in (str, str | None)}
+    names |= {"sampling_rules": (long,), "metric_probabilities": {long: 0.5}}
+    assert {"release", "model", "session_id"} <= names.keys()
+    run = record_of(**names).run
+    assert len(run.model_dump_json()) < 300 * len(names)

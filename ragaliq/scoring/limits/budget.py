@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Literal, NamedTuple
 
 from ragaliq.core.results import JudgeUsage
@@ -20,8 +21,7 @@ from ragaliq.scoring.limits.windows import Window
 
 logger = logging.getLogger(__name__)
 
-_HOUR, _DAY = 3600.0, 86_400.0
-_MICRO = 1_000_000
+_HOUR = 3600.0
 _FORGET = 20
 """A cheaper run lowers the expected cost by a twentieth of the difference."""
 
@@ -97,6 +97,34 @@ class Reservation(NamedTuple):
     at: float | None = None
 
 
+class _Kind(NamedTuple):
+    """A kind of limit: hours of its window, parts of its unit that are counted, cost of a usage."""
+
+    hours: int
+    parts: int
+    cost: Callable[[JudgeUsage], float | None]
+
+    def count(self, amount: float) -> int:
+        """Convert an amount to whole parts, rounded up."""
+        # Digits beyond the third decimal of a part are rounding errors.
+        return math.ceil(round(amount * self.parts, 3))
+
+
+def _known_tokens(usage: JudgeUsage) -> float | None:
+    """Tokens of a usage; None if requests were made and no reply reported tokens."""
+    return float(usage.total_tokens) if usage.total_tokens or not usage.requests else None
+
+
+_USD = 1_000_000, attrgetter("cost_usd")
+_TOKENS = 1, _known_tokens
+_KINDS = {
+    "usd_per_hour": _Kind(1, *_USD),
+    "usd_per_day": _Kind(24, *_USD),
+    "tokens_per_hour": _Kind(1, *_TOKENS),
+    "tokens_per_day": _Kind(24, *_TOKENS),
+}
+
+
 class BudgetWindow(Window):
     """Window with reservations for runs in progress.
 
@@ -142,11 +170,10 @@ class BudgetLedger:
         self._clock = clock
         self._lock = threading.Lock()
         self._has_logged = False
-        self._limits = {name: _whole(name, limit) for name, limit in budget.limits().items()}
+        limits = budget.limits().items()
+        self._limits = {name: _KINDS[name].count(limit) for name, limit in limits}
         self._windows = {
-            name: BudgetWindow(
-                budget.here(limit), hour * (1 if name.endswith("hour") else _DAY / _HOUR)
-            )
+            name: BudgetWindow(budget.here(limit), hour * _KINDS[name].hours)
             for name, limit in self._limits.items()
         }
         self._shared = budget.shared_windows(
@@ -189,10 +216,10 @@ class BudgetLedger:
         with self._lock:
             for number, (name, window) in enumerate(self._windows.items()):
                 window.reserved -= reserved.amounts[name]
-                known = usage.cost_usd if name.startswith("usd") else _known_tokens(usage)
+                known = _KINDS[name].cost(usage)
                 if known is not None:
                     # For this process's window, and for the one of all processes.
-                    here = everywhere = _whole(name, known)
+                    here = everywhere = _KINDS[name].count(known)
                     if usage.requests or known:
                         window.learn(here)
                 else:
@@ -229,10 +256,11 @@ class BudgetLedger:
                 total = self._shared.used(number) if self._shared else None
                 if total is not None:
                     limit, spent = self._limits[name], max(0, total - reserved)
+                parts = _KINDS[name].parts
                 lines[name] = BudgetLine(
-                    limit=_in_unit(name, limit),
-                    spent=_in_unit(name, spent),
-                    reserved=_in_unit(name, reserved),
+                    limit=limit / parts,
+                    spent=spent / parts,
+                    reserved=reserved / parts,
                     scope="process" if total is None else "shared",
                 )
         return lines
@@ -241,19 +269,3 @@ class BudgetLedger:
         """Deliver unsent changes to the storage, and close the connections."""
         if self._shared is not None:
             await self._shared.aclose()
-
-
-def _known_tokens(usage: JudgeUsage) -> float | None:
-    """Tokens of a usage; None if requests were made and no reply reported tokens."""
-    return float(usage.total_tokens) if usage.total_tokens or not usage.requests else None
-
-
-def _whole(name: str, amount: float) -> int:
-    """Convert US dollars to millionths, rounded up; tokens stay."""
-    # Digits beyond the ninth decimal are rounding errors.
-    return math.ceil(round(amount * _MICRO, 3)) if name.startswith("usd") else math.ceil(amount)
-
-
-def _in_unit(name: str, amount: int) -> float:
-    """Convert millionths to US dollars; tokens stay."""
-    return amount / _MICRO if name.startswith("usd") else amount
