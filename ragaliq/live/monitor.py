@@ -864,7 +864,7 @@ class Monitor:
         With its results, if a child process measured them right after it built the case.
         """
         info, measured = run.info(), None
-        case, conversation = run.case, run.session_id
+        case, conversation = run.answered, run.session_id
         conversations = self.queue.conversations if self._keeps_turns else None
         is_given = not isinstance(case, RunLog)
         if isinstance(case, RunLog):
@@ -1076,9 +1076,9 @@ def _note_level(threshold: float, pipeline: str, results: Mapping[str, Evaluatio
 
 def _is_judge_call(run: RunHandle) -> bool:
     """True if a judge's own call started a run that an adapter captured."""
-    if run.awaited is not None or not isinstance(run.case, RunLog):
+    if run.awaited is not None or not isinstance(run.answered, RunLog):
         return False
-    return JUDGE_CALLS.started(run.case.query, run.ended_at)
+    return JUDGE_CALLS.started(run.answered.query, run.ended_at)
 
 
 def _release(limit: BudgetLedger | RateLimiter, timeout: float) -> None:

@@ -67,8 +67,9 @@ class RunHandle:
             parent's runs.
         is_pending: Whether it was counted and has no outcome yet.
         release: The application's release; empty for this process' own.
-        case, target, size, sampling, priority: Of a submitted run: the case and the span it is
-            about, the bytes its texts take, why it is evaluated, and its place in the queue.
+        answered, target, size, sampling, priority: Of a submitted run: its case, or the log that it
+            is built from; its span, the bytes of its texts, why it is evaluated, and its place in
+            the queue.
         is_done: Whether the worker will not touch it any more.
     """
 
@@ -83,7 +84,7 @@ class RunHandle:
     is_pending: bool = field(init=False, default=False)
     is_done: bool = field(init=False, default=False)
     release: str = field(init=False, default="")
-    case: Answered = field(init=False)
+    answered: Answered = field(init=False)
     target: SpanTarget | None = field(init=False)
     session_id: str | None = field(init=False)
     response_id: str | None = field(init=False)
@@ -155,7 +156,7 @@ class RunHandle:
         monitor = self.monitor
         inline = monitor.inline if self.awaited is None else None
         try:
-            self.case, self.size, self.target = case, case.size, target
+            self.answered, self.size, self.target = case, case.size, target
             self.session_id, self.response_id, self.model = session_id, response_id, model
             self.ended_at = time.time() if ended_at is None else ended_at
             self.release = release

@@ -198,7 +198,10 @@ class Sampler:
         """Decide about a finished run; one that is not chosen is held for feedback or ended."""
         at = run.draw.position
         finished = FinishedRun(
-            case=run.case, run_id=run.run_id, pipeline=run.pipeline, session_id=run.session_id
+            answered=run.answered,
+            run_id=run.run_id,
+            pipeline=run.pipeline,
+            session_id=run.session_id,
         )
         # Runs that a condition starts are not the application's. A separate context needs no
         # cleanup, which a signal's exception could prevent.

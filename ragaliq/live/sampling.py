@@ -19,13 +19,13 @@ class FinishedRun:
     """A run with its answer, as a sampling rule sees it before the decision.
 
     Attributes:
-        case: Question, context and answer, as submitted.
+        answered: Question, context and answer: a case, or the log that one is built from.
         run_id: The framework's id of the run.
         pipeline: The application's name for the chain.
         session_id: The conversation, when the application names it.
     """
 
-    case: RAGTestCase | RunLog
+    answered: RAGTestCase | RunLog
     run_id: str
     pipeline: str
     session_id: str | None
@@ -33,38 +33,38 @@ class FinishedRun:
     @property
     def query(self) -> str:
         """The user's question."""
-        return self.case.query
+        return self.answered.query
 
     @property
     def response(self) -> str:
         """The application's answer."""
-        return self.case.response
+        return self.answered.response
 
     @property
     def tags(self) -> Sequence[str]:
         """The run's labels."""
-        return self.case.tags
+        return self.answered.tags
 
     @property
     def contexts(self) -> list[str]:
         """The retrieved texts, in rank order."""
-        if isinstance(self.case, RunLog):
-            return [passage.text for passage in self.case.found_context.passages]
-        return self.case.context_texts
+        if isinstance(self.answered, RunLog):
+            return [passage.text for passage in self.answered.found_context.passages]
+        return self.answered.context_texts
 
     @property
     def scores(self) -> list[float]:
         """Retriever's scores of the passages that have one."""
-        if isinstance(self.case, RunLog):
-            scores = [passage.score for passage in self.case.found_context.passages]
+        if isinstance(self.answered, RunLog):
+            scores = [passage.score for passage in self.answered.found_context.passages]
         else:
-            scores = [each.score for each in self.case.context if not isinstance(each, str)]
+            scores = [each.score for each in self.answered.context if not isinstance(each, str)]
         return [score for score in scores if score is not None]
 
     @property
     def had_errors(self) -> bool:
         """True if something in the run failed and a retry, a fallback or a model made up for it."""
-        return isinstance(self.case, RunLog) and self.case.had_errors
+        return isinstance(self.answered, RunLog) and self.answered.had_errors
 
 
 class SamplingRule(Protocol):

@@ -204,8 +204,8 @@ class ProcessExecutor:
             if lost.hung:
                 raise JudgeProcessError("the process that judges did not build a case") from None
             return None
-        self._require_answer(reply)
-        return RAGTestCase.model_validate(reply["built"]), _results(evaluators, reply)
+        results = self._results(evaluators, reply)
+        return RAGTestCase.model_validate(reply["built"]), results
 
     async def evaluate(
         self, case: RAGTestCase, evaluators: Sequence[Evaluator], *, deadline: float | None
@@ -236,14 +236,17 @@ class ProcessExecutor:
                         f"the process that judges gave no sign of life in {_silence(deadline):g} s"
                     )
                 return {each.name: each.failure_result(error, self._judge) for each in evaluators}
-            self._require_answer(reply)
-            return _results(evaluators, reply)
+            return self._results(evaluators, reply)
         return None
 
-    def _require_answer(self, reply: Message) -> None:
+    def _results(
+        self, evaluators: Sequence[Evaluator], reply: Message
+    ) -> dict[str, EvaluationResult]:
         self._failures = 0
         if "failed" in reply:
             raise RagaliqError(f"the process that judges met {reply['failed']}")
+        rows = zip(evaluators, reply["results"], strict=True)
+        return {evaluator.name: _result(row) for evaluator, row in rows}
 
     async def aclose(self) -> None:
         """End the process, if there is one."""
@@ -304,11 +307,6 @@ class ProcessExecutor:
 def _silence(deadline: float | None) -> float:
     """Longest silence of a process, in seconds, while it has a case."""
     return _NO_DEADLINE if deadline is None else deadline + _GRACE
-
-
-def _results(evaluators: Sequence[Evaluator], reply: Message) -> dict[str, EvaluationResult]:
-    rows = zip(evaluators, reply["results"], strict=True)
-    return {evaluator.name: _result(row) for evaluator, row in rows}
 
 
 def _result(row: Message) -> EvaluationResult:
