@@ -12,7 +12,7 @@ from ragaliq.capture import RunRegistry
 from ragaliq.collect.requests import RawSpan
 from ragaliq.core.checks import require_positive
 from ragaliq.core.log_once import LogOnce
-from ragaliq.core.run import SpanTarget
+from ragaliq.core.run import RunInfo, SpanTarget
 from ragaliq.live.monitor import Monitor
 from ragaliq.live.run import PendingResult, RunHandle
 from ragaliq.traces import (
@@ -229,7 +229,7 @@ class Assembly:
 def _begin(monitor: Monitor, trace_id: str) -> RunHandle | None:
     """Announce a run known by its trace only."""
     target = SpanTarget(trace_id=trace_id, span_id="f" * 16)
-    return begin_traced(monitor, TracedCase(id=trace_id, target=target))
+    return begin_traced(monitor, TracedCase(run=RunInfo(run_id=trace_id, target=target)))
 
 
 @dataclass(slots=True, eq=False)

@@ -88,32 +88,22 @@ class TracedCase:
     """One run of a RAG application, read from its trace.
 
     Attributes:
-        id: Trace id, hyphen, span id: the same for each reading of the trace.
-        target: The run's own span, which results refer to.
+        run: The run. Its id is trace id, hyphen, span id: the same for each reading of the trace.
         log: The run's events, question and answer; None if there is a `reason`.
         reason: Reason why there is no case: a key of `REASONS`. Empty if there is one.
-        pipeline: The run's name.
-        framework: The framework that ran it, if ragaliq has an adapter for it.
-        session_id: The conversation, when the application names it.
-        response_id: The model's id of the response, when known.
-        model: Name of the application's model that answered, if known.
-        ended_at: Unix time in seconds when the run ended.
-        release: The application's release, its resource's `service.version`.
         steps: The steps that the run's spans were read as, the run's own first.
     """
 
-    id: str
-    target: SpanTarget
+    run: RunInfo
     log: RunLog | None = None
     reason: str = ""
-    pipeline: str = ""
-    framework: Literal["", "langchain", "llama_index"] = ""
-    session_id: str | None = None
-    response_id: str | None = None
-    model: str | None = None
-    ended_at: float = 0.0
-    release: str = ""
     steps: Sequence[Step] = ()
+
+    @property
+    def target(self) -> SpanTarget:
+        """The run's own span, which results refer to."""
+        assert self.run.target is not None  # noqa: S101 - a run of a trace has one
+        return self.run.target
 
 
 _NO_NAMES = AttributeNames()
@@ -154,7 +144,7 @@ def cases_of_trace(
     if forest.knotted:
         knot = Step(span=forest.knotted[0], kind=Kind.NONE)
         found.append(_traced([knot], reason="malformed"))
-    return sorted(found, key=lambda case: case.ended_at)
+    return sorted(found, key=lambda case: case.run.ended_at)
 
 
 def _unreadable(steps: Sequence[Step], error: Exception) -> TracedCase:
@@ -864,11 +854,10 @@ def _traced(
     span = root.span
     session = next((held for name in SESSIONS if (held := span.attributes.get(name))), None)
     source = root.convention if root.convention in _CONVENTIONS else "ambient"
-    return TracedCase(
-        id=_id(span),
+    release = span.resource.get("service.version")
+    run = RunInfo(
+        run_id=_id(span),
         target=SpanTarget(trace_id=span.trace_id, span_id=span.span_id, source=source),
-        log=log,
-        reason=reason,
         pipeline=pipeline_of(span.name),
         framework=FRAMEWORKS.get(span.scope, ""),
         session_id=str(session) if isinstance(session, str | int) else None,
@@ -876,9 +865,9 @@ def _traced(
         model=_named_model(model.span) if model is not None else None,
         # A time beyond 64 bits must not cost the run.
         ended_at=span.end_ns / 1e9 if abs(span.end_ns) < 1 << 64 else 0.0,
-        release=release if isinstance(release := span.resource.get("service.version"), str) else "",
-        steps=steps,
+        release=release if isinstance(release, str) else "",
     )
+    return TracedCase(run=run, log=log, reason=reason, steps=steps)
 
 
 def _named_model(span: TraceSpan) -> str | None:
@@ -909,15 +898,4 @@ def case_of(traced: TracedCase) -> RAGTestCase | None:
     """
     if traced.log is None:
         return None
-    run = RunInfo(
-        run_id=traced.id,
-        target=traced.target,
-        pipeline=traced.pipeline,
-        framework=traced.framework,
-        session_id=traced.session_id,
-        response_id=traced.response_id,
-        model=traced.model,
-        ended_at=traced.ended_at,
-        release=traced.release,
-    )
-    return traced.log.to_case().model_copy(update={"run": run})
+    return traced.log.to_case().model_copy(update={"run": traced.run})

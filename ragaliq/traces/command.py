@@ -114,7 +114,7 @@ def _describe_others(spans: Sequence[TraceSpan]) -> Iterator[str]:
 
 
 def _describe_run(run: TracedCase) -> Iterator[str]:
-    yield f"trace {run.target.trace_id}, span {run.target.span_id}: {run.pipeline}"
+    yield f"trace {run.target.trace_id}, span {run.target.span_id}: {run.run.pipeline}"
     log = run.log
     if log is None:
         yield f"  no case: {run.reason}, {REASONS.get(run.reason, run.reason)}"

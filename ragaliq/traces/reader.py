@@ -143,8 +143,8 @@ class TraceReader(CaseReader):
         yield from groups.rest()
 
     def _to_case(self, traced: TracedCase) -> RAGTestCase | None:
-        name = f"{traced.pipeline}\n{traced.session_id}"
-        if traced.log is not None and traced.session_id:
+        name = f"{traced.run.pipeline}\n{traced.run.session_id}"
+        if traced.log is not None and traced.run.session_id:
             traced.log.said_before = self._conversations.add_replies(
                 name, traced.log.other_replies()
             )
@@ -157,7 +157,7 @@ class TraceReader(CaseReader):
             reason = traced.reason
         if case is None:
             self.skipped_runs[reason] += 1
-        elif traced.session_id:
+        elif traced.run.session_id:
             case = self._conversations.joined(case, name, fills=False)
         return case
 

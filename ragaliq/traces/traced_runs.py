@@ -21,7 +21,8 @@ def begin_traced(monitor: Monitor, case: TracedCase, pipeline: str = "") -> RunH
     """
     token = otel_context.attach(target_context(case.target))
     try:
-        return monitor.begin(case.id, pipeline=pipeline or case.pipeline, framework=case.framework)
+        run = case.run
+        return monitor.begin(run.run_id, pipeline=pipeline or run.pipeline, framework=run.framework)
     finally:
         otel_context.detach(token)
 
@@ -47,11 +48,11 @@ def end_traced(
         run.submit(
             case.log,
             target=case.target.model_copy(update=flags),
-            session_id=case.session_id,
-            response_id=case.response_id,
-            model=case.model,
-            ended_at=case.ended_at,
-            release=case.release,
+            session_id=case.run.session_id,
+            response_id=case.run.response_id,
+            model=case.run.model,
+            ended_at=case.run.ended_at,
+            release=case.run.release,
         )
 
 

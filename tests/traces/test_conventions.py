@@ -468,7 +468,7 @@ def test_what_a_partial_prompt_does_not_show_may_have_been_shown():
 
 
 def test_spring_ai_s_conversation():
-    assert only(spring_ai()).session_id == "c1"
+    assert only(spring_ai()).run.session_id == "c1"
 
 
 def test_phrases_that_stand_for_what_was_said_are_no_question_and_no_answer():

@@ -207,11 +207,15 @@ def test_a_run_without_a_case_has_a_reason(expected, spans):
 
 def test_ids_session_and_pipeline():
     found = only([chain(name="support", attributes={"session.id": "s1"}), retriever()])
-    assert (found.pipeline, found.session_id, found.target.span_id) == ("support", "s1", ROOT)
+    assert (found.run.pipeline, found.run.session_id, found.target.span_id) == (
+        "support",
+        "s1",
+        ROOT,
+    )
     assert [passage.id for passage in found.log.found_context.passages] == ["doc-0", "doc-1"]
     found = only([agent(conversation__id="c1"), search(), chat()])
     assert [passage.id for passage in found.log.found_context.passages] == ["d0", "d1"]
-    assert (found.session_id, found.target.source) == ("c1", "genai")
+    assert (found.run.session_id, found.target.source) == ("c1", "genai")
 
 
 def test_langchain_s_javascript_spans():
@@ -312,7 +316,7 @@ def test_hits_keep_ids_and_scores():
     ],
 )
 def test_a_pipeline_s_name_is_the_same_in_each_run(name, pipeline):
-    assert only([chain(name=name), retriever()]).pipeline == pipeline
+    assert only([chain(name=name), retriever()]).run.pipeline == pipeline
 
 
 def test_a_failed_step_does_not_spoil_a_run():

@@ -162,7 +162,7 @@ def test_a_time_that_is_none_is_left_out():
         end_ns=10**400,
         attributes={"openinference.span.kind": "CHAIN"},
     )
-    assert [found.ended_at for found in cases_of_trace([span])] == [0]
+    assert [found.run.ended_at for found in cases_of_trace([span])] == [0]
 
 
 def test_what_no_reader_expects_costs_its_trace_only(monkeypatch):

@@ -18,7 +18,7 @@ def test_a_case_from_a_trace_names_its_span():
     for case in (case_of(found), RAGTestCase.model_validate_json(written)):
         run = case.run
         assert run.target == found.target
-        assert (run.run_id, run.pipeline, run.ended_at) == (found.id, "support", 1e-7)
+        assert (run.run_id, run.pipeline, run.ended_at) == (found.run.run_id, "support", 1e-7)
         assert case.metadata == {}
 
 
@@ -27,5 +27,5 @@ def test_sinks_get_the_original_span(sink):
     evaluate([case_of(found)], judge=ScriptedJudge(), sinks=[sink], metrics=["faithfulness"])
     (record,) = sink.records
     assert record.run.target == found.target
-    assert record.run.run_id == found.id
+    assert record.run.run_id == found.run.run_id
     assert found.log.query == QUESTION
