@@ -50,14 +50,14 @@ from ragaliq.evaluators.evaluator import Evaluator
 from ragaliq.evaluators.registry import EvaluatorSpec, resolve_evaluators
 from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.resolve import CalibrationSpec, JudgeSpec
+from ragaliq.live.flushing import Capture
 from ragaliq.live.judge_calls import JUDGE_CALLS
-from ragaliq.live.lifespan import Capture
 from ragaliq.live.queue import JudgeQueue
 from ragaliq.live.reporting import Reporter, ResultCallback, is_reporting
 from ragaliq.live.run import Answered, Framework, InlineMode, PendingResult, RunHandle
 from ragaliq.live.runtime import LINGER, RUNTIME, Part, Sweepable, described_as
-from ragaliq.live.sampler import Sampler, SamplingDraw
-from ragaliq.live.sampling import Sampling, SamplingResult
+from ragaliq.live.sampler import Sampler
+from ragaliq.live.sampling import Sampling, SamplingDraw, SamplingResult
 from ragaliq.live.stats import MonitorStats, RunCounters
 from ragaliq.live.tracing import CallTracer
 from ragaliq.records.sinks import SinkSet, SinkSpec, SinkWorker, resolve_sink
@@ -89,7 +89,6 @@ _REQUESTED = SamplingResult(reason="requested")
 _UNDECIDED = SamplingDraw(0.0, None)
 # Queue priority: awaited runs, then rule-selected runs, then rate-sampled runs.
 _PRIORITIES = {"rate": 0, "requested": 2}
-# An annex, imported by name if workers of a broker evaluate the runs.
 
 
 @runtime_checkable
@@ -596,7 +595,9 @@ class Monitor:
             ConfigurationError: The function has no such parameter.
         """
         traced: F | Callable[[F], F]
-        traced = CallTracer(self, answer).trace(function, pipeline=pipeline, question=question)
+        traced = CallTracer(self.begin, answer).trace(
+            function, pipeline=pipeline, question=question
+        )
         return traced
 
     @staticmethod
@@ -725,7 +726,9 @@ class Monitor:
         At its end it waits up to `timeout` seconds until every run is evaluated, then flushes
         OpenTelemetry's providers. It never raises.
         """
-        return Capture(self, timeout=timeout, providers=providers_in_use(self.emitter.options))
+        return Capture(
+            self.flush, timeout=timeout, providers=providers_in_use(self.emitter.options)
+        )
 
     @asynccontextmanager
     async def lifespan(

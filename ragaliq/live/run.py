@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, Protocol
 
 from ragaliq._private import is_loop_running
 from ragaliq.capture import RunLog
@@ -23,15 +23,11 @@ from ragaliq.core.results import Evaluation
 from ragaliq.core.run import RunInfo, SpanTarget
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import BudgetExceeded, EvaluationTimeout, NotEvaluated, RagaliqError
+from ragaliq.live.sampling import SamplingDraw, SamplingResult
 from ragaliq.live.stats import RunCounters
+from ragaliq.telemetry.emit import Emitter
 from ragaliq.telemetry.names import Outcome
 from ragaliq.telemetry.providers import service_version
-
-if TYPE_CHECKING:
-    from ragaliq.live.monitor import Monitor
-    from ragaliq.live.sampler import SamplingDraw
-    from ragaliq.live.sampling import SamplingResult
-
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +42,38 @@ _ANSWERED = (RunLog, RAGTestCase)
 # Results that inline mode caches.
 _KEPT = 1000
 _KEPT_BYTES = 64 * 2**20
+
+
+class SettlesRuns(Protocol):
+    """A sampler, as a run sees it."""
+
+    def settle(self, run: RunHandle) -> SamplingResult | None:
+        """Decide about a finished run."""
+
+
+class Monitoring(Protocol):
+    """A monitor, as its runs see it."""
+
+    counters: RunCounters
+    emitter: Emitter
+    inline: InlineMode | None
+    concurrency: int
+    max_queue: int
+    max_queue_bytes: int
+
+    @property
+    def sampler(self) -> SettlesRuns:
+        """Decides about finished runs."""
+
+    @property
+    def is_own_thread(self) -> bool:
+        """True if called on a thread that evaluates or reports."""
+
+    def enqueue(self, run: RunHandle, result: SamplingResult) -> bool:
+        """Queue a submitted run."""
+
+    async def judge_run(self, run: RunHandle) -> None:
+        """Evaluate a run."""
 
 
 @dataclass(eq=False, repr=False, slots=True, weakref_slot=True)
@@ -73,7 +101,7 @@ class RunHandle:
         is_done: Whether the worker will not touch it any more.
     """
 
-    monitor: Monitor
+    monitor: Monitoring
     run_id: str
     draw: SamplingDraw
     _: KW_ONLY

@@ -19,13 +19,12 @@ from contextvars import Context
 from dataclasses import dataclass
 from pathlib import Path
 from types import MethodType
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from ragaliq.core.process import watch_process
 from ragaliq.core.sync import LoopThread
-
-if TYPE_CHECKING:
-    from ragaliq.live.monitor import Monitor
+from ragaliq.live.stats import MonitorStats
+from ragaliq.records.sinks import SinkSet
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +45,37 @@ class Sweepable(Protocol):
 
     def sweep(self) -> object:
         """Give up overdue runs, and schedule the next sweep; may be called too early."""
+
+
+class Queueing(Protocol):
+    """A queue of monitors, as the runtime sees it."""
+
+    @property
+    def undone(self) -> int:
+        """Number of runs that wait or are being evaluated."""
+
+
+class Ending(Protocol):
+    """A monitor, as the runtime sees it: it ends with its process."""
+
+    sinks: SinkSet
+    exit_timeout: float
+
+    @property
+    def queue(self) -> Queueing:
+        """Its runs, and those of other monitors of its judge."""
+
+    def flush(self, timeout: float) -> bool:
+        """Wait for its runs."""
+
+    def close(self, timeout: float) -> bool:
+        """Wait for its runs, and stop."""
+
+    def stats(self) -> MonitorStats:
+        """Counts of its runs."""
+
+    def restart_after_fork(self) -> None:
+        """Replace the parent's parts in a forked child."""
 
 
 class _Same:
@@ -108,7 +138,7 @@ class Runtime:
 
     def __init__(self) -> None:
         self.thread = LoopThread("ragaliq-worker")
-        self.monitors: weakref.WeakSet[Monitor] = weakref.WeakSet()
+        self.monitors: weakref.WeakSet[Ending] = weakref.WeakSet()
         self._start()
         watch_process(self)
 
@@ -323,7 +353,7 @@ def _end(parts: list[Part], timeout: float) -> None:
         part.end(timeout)
 
 
-def _each(monitors: list[Monitor], method: str, timeout: float) -> bool:
+def _each(monitors: list[Ending], method: str, timeout: float) -> bool:
     """Flush or close monitors within `timeout` seconds for all together."""
     deadline = time.monotonic() + timeout
     done = [getattr(each, method)(max(0.0, deadline - time.monotonic())) for each in monitors]

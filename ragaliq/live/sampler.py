@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import replace
 from hashlib import blake2b
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from opentelemetry import context, trace
@@ -26,19 +26,17 @@ from opentelemetry import context, trace
 from ragaliq.core.log_once import LogOnce
 from ragaliq.core.suppression import suppress
 from ragaliq.errors import ConfigurationError
+from ragaliq.live.run import RunHandle
 from ragaliq.live.sampling import (
     FinishedRun,
     OnFeedback,
     OnLowScore,
     Sampling,
+    SamplingDraw,
     SamplingResult,
     SamplingRule,
     require_rate,
 )
-
-if TYPE_CHECKING:
-    from ragaliq.live.run import RunHandle
-
 
 logger = logging.getLogger(__name__)
 
@@ -47,18 +45,6 @@ _SPARE_BITS = 64 - 53
 _UNIT = 2.0**-53
 _MINUTE = 60.0
 _ENOUGH = 5  # runs with passages and without a score
-
-
-class SamplingDraw(NamedTuple):
-    """A run's sampling number, drawn at its start.
-
-    Attributes:
-        position: The number, in [0, 1).
-        result: The result, if it is certain already; None if it needs the finished run.
-    """
-
-    position: float
-    result: SamplingResult | None
 
 
 class _Rates:

@@ -6,7 +6,7 @@ import inspect
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Literal, Protocol, Self
+from typing import Literal, NamedTuple, Protocol, Self
 
 from ragaliq.capture import RunLog
 from ragaliq.core.checks import require_positive
@@ -302,3 +302,15 @@ class SamplingResult:
     reason: str = "rate"
     rules: tuple[str, ...] = ()
     represents_traffic: bool = True
+
+
+class SamplingDraw(NamedTuple):
+    """A run's sampling number, drawn at its start.
+
+    Attributes:
+        position: The number, in [0, 1).
+        result: The result, if it is certain already; None if it needs the finished run.
+    """
+
+    position: float
+    result: SamplingResult | None

@@ -7,7 +7,7 @@ import threading
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from ragaliq.core.results import EvaluationResult, JudgeUsage, Status
 from ragaliq.records.sinks import SinkStats
@@ -16,8 +16,12 @@ from ragaliq.scoring.limits.budget import BudgetLine
 from ragaliq.scoring.limits.shared import StorageState
 from ragaliq.telemetry.names import OTHER, Outcome
 
-if TYPE_CHECKING:
-    from ragaliq.live.run import RunHandle
+
+class Counted(Protocol):
+    """A run, as the counters see it."""
+
+    pipeline: str
+    is_pending: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +116,7 @@ class RunCounters:
         self.callback_errors = self.callback_timeouts = self.publish_errors = 0
         self.is_closed = self.is_given_up = False
 
-    def begin(self, run: RunHandle) -> None:
+    def begin(self, run: Counted) -> None:
         """Count the begin of a run."""
         with self._lock:
             run.is_pending, self._pending = True, self._pending + 1
@@ -122,13 +126,13 @@ class RunCounters:
         with self._lock:
             self._sampled_out += 1
 
-    def withdraw(self, run: RunHandle) -> None:
+    def withdraw(self, run: Counted) -> None:
         """Remove a run that is counted elsewhere."""
         with self._lock:
             if run.is_pending:
                 run.is_pending, self._pending = False, self._pending - 1
 
-    def end(self, run: RunHandle, outcome: Outcome, reason: str = "") -> None:
+    def end(self, run: Counted, outcome: Outcome, reason: str = "") -> None:
         """Count the end of a run; `reason` says why it is incomplete. Only the first end counts."""
         how, ended = (outcome, reason), self._ended
         with self._lock:
@@ -141,7 +145,7 @@ class RunCounters:
 
     def evaluated(
         self,
-        run: RunHandle,
+        run: Counted,
         results: Mapping[str, EvaluationResult],
         *,
         unjudged: bool = False,

@@ -7,25 +7,25 @@ import logging
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 from ragaliq.capture import Found, FramingHandler, Reader, RunLog, find_current_runs
+from ragaliq.live.run import RunHandle
 from ragaliq.telemetry.emit import current_span_target
 
-if TYPE_CHECKING:
-    from ragaliq.live.monitor import Monitor
-    from ragaliq.live.run import RunHandle
-
-
 logger = logging.getLogger(__name__)
+
+
+Begin = Callable[..., RunHandle | None]
+"""`Monitor.begin` of the monitor that evaluates the answers."""
 
 
 @dataclass(eq=False)
 class _TracedCall:
     """Call of a traced function; without a handle it is not evaluated."""
 
-    monitor: Monitor
+    begin: Begin
     handle: RunHandle | None
     log: RunLog
     is_open: bool = True
@@ -48,14 +48,14 @@ class CallTracer(FramingHandler):
     """Submits each call of a traced function to a monitor; see `Monitor.trace`.
 
     Args:
-        monitor: Evaluates the answers.
+        begin: Begins a run of the monitor that evaluates the answers.
         answer: Converts what the function returned to the answer's text; None if it is the text.
     """
 
     _frame = _CALL
 
-    def __init__(self, monitor: Monitor, answer: Callable[[Any], str] | None) -> None:
-        self._monitor, self._answer = monitor, answer
+    def __init__(self, begin: Begin, answer: Callable[[Any], str] | None) -> None:
+        self._begin, self._answer = begin, answer
 
     @staticmethod
     def _text_of_item(item: Any) -> str:
@@ -64,13 +64,13 @@ class CallTracer(FramingHandler):
     def frame_started(self, question: Any, pipeline: str) -> _TracedCall | None:
         """Begin a run, unless the call is inside another traced one of the monitor."""
         around = _CALL.get()
-        if around is not None and around.is_open and around.monitor is self._monitor:
+        if around is not None and around.is_open and around.begin == self._begin:
             return None
-        handle = self._monitor.begin(uuid4().hex, pipeline=pipeline)
+        handle = self._begin(uuid4().hex, pipeline=pipeline)
         log = RunLog("" if handle is None else handle.run_id)
         if isinstance(question, str):
             log.question = Found(question, "argument")
-        return _TracedCall(self._monitor, handle, log)
+        return _TracedCall(self._begin, handle, log)
 
     def frame_ended(self, run: _TracedCall, answer: Any, error: BaseException | None) -> None:
         """Submit the run, or count why not; never raises."""

@@ -18,18 +18,13 @@ except ModuleNotFoundError as error:
         "ragaliq.pytest_plugin needs pytest: pip install pytest", name="pytest"
     ) from None
 
+from ragaliq.pytest_plugin.current import OPTIONS, RUNS, SESSION
+
 if TYPE_CHECKING:
     from ragaliq.judges.base import LLMJudge
     from ragaliq.pytest_plugin.assertion import RagAssertionError, RagSession, assert_rag
 
 __all__ = ["RagAssertionError", "assert_rag"]
-
-OPTIONS = {
-    "ragaliq_judge": "who decides: local (the default) or claude",
-    "ragaliq_model": "Claude's model",
-    "ragaliq_max_cost": "US dollars that all tests together may spend on the judge",
-    "ragaliq_sinks": "where results are stored: sqlite:///path, several with blanks between them",
-}
 
 
 def __getattr__(name: str) -> Any:
@@ -50,24 +45,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marker, and give `assert_rag` access to the run."""
-    global _config  # noqa: PLW0603 - pytest has no other way to a run from inside a test
-    # A test of a plugin runs pytest within pytest (`pytester`): the outer run continues after it.
-    config.stash[_OUTER] = _config
-    _config = config
+    RUNS.append(config)
     config.addinivalue_line("markers", "rag(judge=..., model=...): who judges in this test")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Close the judges."""
-    global _config  # noqa: PLW0603 - as above
-    _config = config.stash.get(_OUTER, None)
-    if session := config.stash.get(_KEY, None):
+    if config in RUNS:  # not where another plugin failed before this one
+        RUNS.remove(config)
+    if session := config.stash.get(SESSION, None):
         session.close()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Send the counts of a pytest-xdist worker to the reporting process."""
-    started = session.config.stash.get(_KEY, None)
+    started = session.config.stash.get(SESSION, None)
     output = getattr(session.config, "workeroutput", None)
     if started is not None and output is not None:
         output["ragaliq"] = started.records
@@ -83,7 +75,7 @@ def pytest_testnodedown(node: Any) -> None:
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Print scores and cost; nothing in a run that scored nothing."""
-    session = config.stash.get(_KEY, None)
+    session = config.stash.get(SESSION, None)
     if session is not None and session.summary.records:
         terminalreporter.section("ragaliq")
         for line in session.lines():
@@ -127,21 +119,7 @@ def _asked(marker: pytest.Mark | None) -> dict[str, Any]:
     return dict(marker.kwargs)
 
 
-def current_session() -> RagSession | None:
-    """Session of the current run, or None outside pytest."""
-    return None if _config is None else _session(_config)
-
-
 def _session(config: pytest.Config) -> RagSession:
-    from ragaliq.pytest_plugin.assertion import RagSession
+    from ragaliq.pytest_plugin.assertion import session_of
 
-    session = config.stash.get(_KEY, None)
-    if session is None:
-        session = RagSession(config)
-        config.stash[_KEY] = session
-    return session
-
-
-_KEY: pytest.StashKey[RagSession] = pytest.StashKey()
-_OUTER: pytest.StashKey[pytest.Config | None] = pytest.StashKey()
-_config: pytest.Config | None = None
+    return session_of(config)

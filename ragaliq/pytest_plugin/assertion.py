@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from rapidfuzz import fuzz
 
-import ragaliq.pytest_plugin as plugin
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.printable import printable
 from ragaliq.core.results import ClaimDetail, Evaluation, EvaluationResult, Status
@@ -30,6 +29,7 @@ from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.language.sentences import split_sentences
 from ragaliq.judges.resolve import JudgeSpec, resolve_judge
 from ragaliq.offline.job import EvaluationJob
+from ragaliq.pytest_plugin.current import OPTIONS, RUNS, SESSION
 from ragaliq.records import EvaluationRecord, Summary, evaluation_record
 from ragaliq.reports.wording import cost_of, number_of, why
 from ragaliq.scoring.scorer import CostCap, Scorer
@@ -102,7 +102,7 @@ def assert_rag(
             f"assert_rag: the case must be a RAGTestCase(query=..., context=[...], response=...), "
             f"not a {kind}"
         )
-    session = plugin.current_session() or RagSession()
+    session = session_of(RUNS[-1]) if RUNS else RagSession()
     evaluators = [get_evaluator(name)(least, policy=policy) for name, least in thresholds.items()]
     scorer = Scorer(
         session.judge if judge is None else resolve_judge(judge),
@@ -185,7 +185,7 @@ class RagSession:
     def __init__(self, config: pytest.Config | None = None) -> None:
         options = {}
         if config is not None:
-            for name in plugin.OPTIONS:
+            for name in OPTIONS:
                 given = config.getoption(name)
                 options[name] = str(config.getini(name) if given is None else given)
         self._judge: JudgeSpec | str = options.get("ragaliq_judge") or "local"
@@ -272,3 +272,11 @@ def _dollars(text: str) -> float | None:
     if not 0.0 <= dollars < float("inf"):
         raise ConfigurationError(f"--ragaliq-max-cost must be US dollars, got {text!r}")
     return dollars
+
+
+def session_of(config: pytest.Config) -> RagSession:
+    """Session of a run of pytest, made on first use."""
+    if SESSION not in config.stash:
+        config.stash[SESSION] = RagSession(config)
+    session: RagSession = config.stash[SESSION]
+    return session

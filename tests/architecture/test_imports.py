@@ -7,6 +7,7 @@ import ast
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -156,3 +157,46 @@ def test_one_module_hooks_into_the_end_and_the_forks_of_a_process():
     folders = (LIBRARY, *ADAPTERS.values())
     found = [path for folder in folders for path in folder.rglob("*.py") if hooks(path)]
     assert found == [LIBRARY / "core/process.py"]
+
+
+def module_graph(packages):
+    """Modules of the packages, each with those that it imports, anywhere and for types too."""
+    modules = {}
+    for package, folder in packages.items():
+        for path in folder.rglob("*.py"):
+            parts = path.relative_to(folder).with_suffix("").parts
+            name = ".".join((package, *parts)).removesuffix(".__init__")
+            modules[name] = ast.parse(path.read_text("utf-8"))
+    graph = {}
+    for name, tree in modules.items():
+        named = set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                named |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                both = ((f"{node.module}.{alias.name}", node.module) for alias in node.names)
+                named |= {module if module in modules else package for module, package in both}
+        graph[name] = (named & modules.keys()) - {name}
+    return graph
+
+
+def test_no_modules_import_each_other_in_a_circle_not_even_for_types():
+    graph = module_graph({"ragaliq": LIBRARY, **ADAPTERS})
+    assert len(graph) > 200
+    TopologicalSorter(graph).prepare()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from package.a import A",
+        "from package import a",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import package.a",
+        "def f():\n    from package.a import A",
+    ],
+)
+def test_a_circle_is_found_in_every_form(tmp_path, source):
+    for name, text in {"__init__": "", "a": "from package.b import B", "b": source}.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    with pytest.raises(CycleError):
+        TopologicalSorter(module_graph({"package": tmp_path})).prepare()

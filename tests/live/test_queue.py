@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from ragaliq import JudgeUsage, OnTag, RAGTestCase, Sampling
 from ragaliq.live.queue import RunQueue
 from ragaliq.live.run import RunHandle
-from ragaliq.live.sampler import SamplingDraw, position
+from ragaliq.live.sampler import position
+from ragaliq.live.sampling import SamplingDraw
 from ragaliq.live.stats import RunCounters
 from ragaliq.testing import ScriptedJudge
 
