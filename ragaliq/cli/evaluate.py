@@ -260,7 +260,6 @@ def evaluate(
         declines=decline or (),
         rubrics=rubric or (),
     )
-    summary_files = summary_files or []
     if pending:
         _require_options_of_pending(context)
         job, chosen, total = annex("worker.pending").pending_job(
@@ -272,9 +271,9 @@ def evaluate(
             timeout=timeout,
             goals=fail_under or (),
         )
-        outputs = Outputs([], reads=[], resume=False, summary=summary_files)
+        outputs = Outputs([], reads=[], resume=False, summary=summary_files or ())
         exports_telemetry()
-        code = _run(job, chosen, outputs, None, total=total, summary_files=summary_files)
+        code = _run(job, chosen, outputs, None, total=total)
         job.report()
         return code
     chosen = choose_judge(judge, model=model, base_url=base_url, calibration=calibration)
@@ -292,7 +291,7 @@ def evaluate(
         out or [],
         reads=[*(("the cases", source) for source in sources), *reads],
         resume=resume,
-        summary=summary_files,
+        summary=summary_files or (),
     )
     shown = [each.partition("?")[0] if is_backend(each) else each for each in sources]
     files = [Path("stdin" if each == "-" else each) for each in shown]
@@ -325,12 +324,8 @@ def evaluate(
         if isinstance(reader, ProductRuns):
             reader.skip_scored(names)
             if not reader.unscored:
-                place = sources[0].partition("?")[0]
-                output.print(
-                    escape_for_terminal(
-                        f"{place}: no run without a score; {reader.scored:,} have one"
-                    )
-                )
+                line = f"{shown[0]}: no run without a score; {reader.scored:,} have one"
+                output.print(escape_for_terminal(line))
                 show_skipped_runs(reader)
                 return ExitCode.OK
             sinks.append(reader.sink)
@@ -369,7 +364,7 @@ def evaluate(
             pipeline=", ".join(dict.fromkeys(file.stem for file in files)),
             index=index,
         )
-        code = _run(job, chosen, outputs, reader, total=len(index), summary_files=summary_files)
+        code = _run(job, chosen, outputs, reader, total=len(index))
         return code or (ExitCode.DATA if unanswered else ExitCode.OK)
 
 
@@ -399,7 +394,6 @@ def _run(
     reader: CaseReader | None,
     *,
     total: int,
-    summary_files: Sequence[Path],
 ) -> int:
     """Run a job, and show and write its results however it ends."""
     job.start()
@@ -441,7 +435,7 @@ def _run(
             if reader is not None:
                 show_skipped_runs(reader)
             lost = _show_sinks(job.scorer.sinks.stats())
-            _write_files(job, chosen, outputs, reader, summary_files)
+            _write_files(job, chosen, outputs, reader)
     if job.is_cut:
         raise BudgetExceeded(
             f"{job.cap.reached}; rerun with --resume and a higher --max-cost to continue"
@@ -488,7 +482,6 @@ def _write_files(
     chosen: ChosenJudge,
     outputs: Outputs,
     reader: CaseReader | None,
-    summary_files: Sequence[Path],
 ) -> None:
     """Write the other formats of the results, and the figures."""
     problems = [(goal.text, problem) for goal, problem in job.problems]
@@ -496,7 +489,7 @@ def _write_files(
     if job.journal is not None:
         with errors.status("writing files"):
             files = outputs.write(job.journal, problems)
-    for path in summary_files:
+    for path in outputs.summary:
         text = markdown_of(job.summary, job.worst)
         if path.suffix.lower() == ".json":
             figures = figures_of(job.summary) | {

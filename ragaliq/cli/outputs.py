@@ -25,7 +25,7 @@ Named = tuple[str, Path | str | None]
 
 
 class Outputs:
-    """Output files of a run: `results_path`, the results file, and other formats made from it.
+    """Output files of a run: `results_path`, formats made from it, and `summary`, for the figures.
 
     Args:
         out: The paths that the user named.
@@ -40,6 +40,7 @@ class Outputs:
         journals = [path for path in out if path.suffix.lower() == ".jsonl"]
         if len(journals) > 1:
             raise ConfigurationError("--out: one .jsonl file is enough")
+        self.summary = summary
         self._others = [path for path in out if path not in journals]
         for path in self._others:
             if path.suffix.lower() not in _WRITERS:

@@ -45,10 +45,10 @@ def template_explanation(result: EvaluationResult) -> str | None:
     if not result.status.is_measured or not result.claims:
         return None
     details = result.raw_response
-    if result.evaluator_name == "citations" and "total_citations" in details:
+    if "total_citations" in details:
         cited, claims = details["supported"], details["total_claims"]
         return f"{cited} of {claims} claims cite a chunk that supports them"
-    verdict = "CONTRADICTED" if result.evaluator_name == "contradiction_rate" else "SUPPORTED"
+    verdict = "SUPPORTED" if result.higher_is_better else "CONTRADICTED"
     counted = sum(claim.verdict == verdict for claim in result.claims)
     return f"{counted} of {len(result.claims)} claims {verdict.lower()}"
 
