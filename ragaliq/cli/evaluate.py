@@ -427,7 +427,7 @@ def _run(
         if summary.records:
             show_summary(summary, causes, job.worst, earlier=earlier)
             output.print(escape_for_terminal(chosen.title))
-            if job.scorer.judge.name.startswith("local"):
+            if job.scorer.judge.kind == "code":
                 output.print(
                     "The embedded judge compares words, not meaning: check what surprises you, "
                     "or use --judge claude."

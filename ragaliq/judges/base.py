@@ -8,7 +8,7 @@ call is a `BatchingJudge`; metrics check the type, never attributes, so that a t
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from ragaliq.core.results import UNCALIBRATED, JudgeUsage, Verdict
-from ragaliq.errors import JudgeError, JudgeResponseError
+from ragaliq.errors import ConfigurationError, JudgeError, JudgeResponseError
 
 _VERDICTS = ("SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO")
 
@@ -204,8 +204,29 @@ class LLMJudge(ABC):
 
     @property
     def plan(self) -> dict[str, Any] | None:
-        """Judge as plain data, from which another process makes the same one; None if unknown."""
+        """Judge as plain data, from which another process makes the same; None if impossible."""
         return None
+
+    def estimate(self) -> LLMJudge:
+        """Return a judge that sends nothing, asks as this one does and reports estimated usage.
+
+        Raises:
+            ConfigurationError: The judge's cost cannot be estimated.
+        """
+        raise ConfigurationError(
+            f"what {type(self).__name__} costs cannot be estimated; it can for 'local', 'claude', "
+            "judges derived from PromptedJudge, and cascades of these"
+        )
+
+    def answered_by(self, send: Callable[..., Any]) -> LLMJudge:  # noqa: ARG002
+        """Return a copy of the judge that gets its replies from `send`; see `PromptedJudge`.
+
+        Raises:
+            ConfigurationError: The judge makes no requests of its own.
+        """
+        raise ConfigurationError(
+            f"{self.name} makes no requests that are known beforehand; use 'claude' or 'openai'"
+        )
 
     def unload(self) -> None:  # noqa: B027 - a judge without a model has nothing to free
         """Free the memory of a model that another process now holds."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -93,9 +93,29 @@ class CalibratedJudge(BatchingJudge):
         """Fingerprint of the wrapped judge."""
         return self.judge.fingerprint()
 
+    @property
+    def plan(self) -> dict[str, Any] | None:
+        """Plan of the wrapped judge, with the calibration."""
+        plan = self.judge.plan
+        if not isinstance(plan, dict) or type(self) is not CalibratedJudge:
+            return None
+        return plan | {"calibration": self.curve.model_dump(mode="json")}
+
     def unload(self) -> None:
         """Free the memory of the wrapped judge's model."""
         self.judge.unload()
+
+    def estimate(self) -> LLMJudge:
+        """Return the wrapped judge's estimate; the curve changes verdicts, not what is asked.
+
+        A judge that is its own estimate keeps the curve, by which a cascade escalates.
+        """
+        estimating = self.judge.estimate()
+        return self if estimating is self.judge else estimating
+
+    def answered_by(self, send: Callable[..., Any]) -> CalibratedJudge:
+        """Return a copy of the judge that gets its replies from `send`; raises as `LLMJudge`."""
+        return CalibratedJudge(self.judge.answered_by(send), self.curve)
 
     async def extract_statements(self, query: str, response: str) -> ClaimsResult:
         """As the judge does."""

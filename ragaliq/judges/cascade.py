@@ -139,6 +139,10 @@ class CascadeJudge(BatchingJudge):
                 settings["escalate"] = None
         return CascadeJudge(*stages, **settings)
 
+    def estimate(self) -> CascadeJudge:
+        """Return a cascade of the judges' estimates; raises as `LLMJudge`."""
+        return self.with_stages(*(judge.estimate() for judge in self.stages))
+
     def agreement(self) -> tuple[StageAgreement, ...]:
         """Agreement of neighbouring judges over the last claims, first pair first."""
         routes, audits, escalated = map(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel
@@ -36,12 +38,15 @@ from ragaliq.judges.prompting import (
 )
 from ragaliq.judges.vendors import usage_of
 from ragaliq.judges.wire import (
+    ClaimReply,
     ClaimsReply,
     GradedReply,
     ScoreReply,
+    StatementReply,
     VerdictsReply,
     claim_id,
     form_of,
+    reply_fields,
     verdict_of,
 )
 
@@ -50,8 +55,10 @@ R = TypeVar("R", bound=BaseModel)
 _NOTHING_SPENT = JudgeUsage()
 
 
-Send = Callable[[RenderedPrompt, type[BaseModel]], Coroutine[Any, Any, tuple[str, JudgeUsage]]]
-"""Gets the reply to a request, and what it cost, as `PromptedJudge.complete` does."""
+Send = Callable[
+    ["PromptedJudge", RenderedPrompt, type[BaseModel]], Coroutine[Any, Any, tuple[str, JudgeUsage]]
+]
+"""Gets the reply to a judge's request, and its cost, as `PromptedJudge.complete` does."""
 
 
 class PromptedJudge(BatchingJudge):
@@ -164,9 +171,21 @@ class PromptedJudge(BatchingJudge):
     def answered_by(self, send: Send) -> Self:
         """Return a copy of the judge that gets its replies from `send` instead of `complete`."""
         other = copy.copy(self)
-        other.complete = send  # type: ignore[assignment, method-assign]
+        other.complete = partial(send, self)  # type: ignore[method-assign]
         other.asks_again = False  # what replies there are is settled
         return other
+
+    def estimate(self) -> Self:
+        """Return a copy that sends nothing and reports estimated usage.
+
+        The embedded judge writes the replies, so that their number and length are realistic.
+        """
+        from ragaliq.judges.local import LocalJudge
+
+        counting = self.answered_by(partial(_estimated, LocalJudge(), set()))
+        # The model's confidence is unknown: a cascade escalates everything.
+        counting.sure_from = math.inf
+        return counting
 
     def _prompt(self, name: str, asked: Asked) -> RenderedPrompt:
         ids = map(claim_id, range(len(asked.claims)))
@@ -248,3 +267,72 @@ class PromptedJudge(BatchingJudge):
     async def _score(self, name: str, asked: Asked) -> JudgeResult:
         reply, usage = await self.ask(self._prompt(name, asked), ScoreReply)
         return JudgeResult(score=reply.score, reasoning=reply.reasoning, usage=usage)
+
+
+# --- Estimates of what requests cost ----------------------------------------------------------
+
+_CHARACTERS_PER_TOKEN = 4
+_SCHEMA_TOKENS = 150
+"""Estimate of what the schema of a reply adds to a request."""
+
+_LEAST_CACHED = 512
+"""Tokens below which a prefix is not cached (current Sonnet)."""
+
+
+async def _estimated(
+    replies: BatchingJudge,
+    cached: set[str],
+    judge: PromptedJudge,
+    prompt: RenderedPrompt,
+    reply: type[BaseModel],  # noqa: ARG001
+) -> tuple[str, JudgeUsage]:
+    said = (await _reply_of(replies, prompt)).model_dump_json()
+    total = _SCHEMA_TOKENS + _tokens(prompt.system) + _tokens(prompt.text)
+    read = written = 0
+    prefix = prompt.system + prompt.shared
+    size = _tokens(prefix)
+    if judge.caches_context and prompt.shared and size >= _LEAST_CACHED:
+        read, written = (size, 0) if prefix in cached else (0, size)
+        cached.add(prefix)
+    usage = JudgeUsage(
+        input_tokens=total - read - written,
+        output_tokens=_tokens(said),
+        cache_read_tokens=read,
+        cache_write_tokens=written,
+        requests=1,
+    )
+    return said, judge.priced(usage)
+
+
+async def _reply_of(estimating: BatchingJudge, prompt: RenderedPrompt) -> BaseModel:
+    """Reply of the estimating judge to a prompt, in the form of a model's reply."""
+    asked = prompt.asked
+    if prompt.name == "extract_statements":
+        found = await estimating.extract_statements(asked.question, asked.answer)
+        return ClaimsReply(claims=found.claims)
+    if prompt.name == "verify_claims":
+        decided = await estimating.verify_claims(asked.claims, asked.context)
+        verdicts = decided.by_claim(len(asked.claims)).items()
+        return VerdictsReply(
+            verdicts=[
+                ClaimReply(claim_id=claim_id(at), **reply_fields(verdict))
+                for at, verdict in verdicts
+            ]
+        )
+    if prompt.name == "grade_statements":
+        graded = await estimating.grade_statements(asked.question, asked.answer, asked.context)
+        return GradedReply(
+            statements=[
+                StatementReply(statement=each.statement, **reply_fields(each))
+                for each in graded.verdicts
+            ]
+        )
+    if prompt.name in ("relevance", "rubric"):
+        scored = await estimating.evaluate_relevance(asked.question, asked.answer)
+    else:
+        scored = await estimating.evaluate_context_relevance(asked.question, asked.chunk)
+    return ScoreReply(reasoning=scored.reasoning, score=scored.score)
+
+
+def _tokens(text: str) -> int:
+    return -(-len(text) // _CHARACTERS_PER_TOKEN)

@@ -14,13 +14,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from ragaliq.core.files import file_errors, owner_only
 from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import (
-    ConfigurationError,
     DatasetError,
     JudgeRefusalError,
     JudgeResponseError,
 )
 from ragaliq.judges.base import ClaimVerdict, LLMJudge, long_digest_of
-from ragaliq.judges.calibration import CalibratedJudge
 from ragaliq.judges.prompted import PromptedJudge
 from ragaliq.judges.prompting import RenderedPrompt
 from ragaliq.judges.wire import claim_id, reply_fields, schema_of
@@ -46,8 +44,7 @@ class RequestRecorder:
     """
 
     def __init__(self, judge: LLMJudge, path: Path) -> None:
-        self._asked = _prompted(judge)
-        self.judge = self._asked.answered_by(self._send)
+        self.judge = judge.answered_by(self._send)
         self._path, self._written = path, set[str]()
         self._error: DatasetError | None = None
         self._write("", "w")
@@ -59,14 +56,16 @@ class RequestRecorder:
             raise self._error
         return len(self._written)
 
-    async def _send(self, prompt: RenderedPrompt, reply: type[BaseModel]) -> tuple[str, JudgeUsage]:
+    async def _send(
+        self, asked: PromptedJudge, prompt: RenderedPrompt, reply: type[BaseModel]
+    ) -> tuple[str, JudgeUsage]:
         """Write the request; return a reply that leads to no further request."""
-        text = self._asked.worded(prompt, reply)
+        text = asked.worded(prompt, reply)
         name = _request_id(prompt.system, text)
         if name not in self._written:
             line = {
                 "id": name,
-                "model": self._asked.model,
+                "model": asked.model,
                 "system": prompt.system,
                 "messages": [{"role": "user", "content": text}],
                 "schema": schema_of(reply),
@@ -128,9 +127,11 @@ def replay_judge(judge: LLMJudge, path: Path) -> LLMJudge:
         ConfigurationError: The judge makes no requests of its own.
         DatasetError: The file cannot be read, or a line is not a reply.
     """
-    asked, replies = _prompted(judge), _read_replies(path)
+    replies = _read_replies(path)
 
-    async def find(prompt: RenderedPrompt, reply: type[BaseModel]) -> tuple[str, JudgeUsage]:
+    async def find(
+        asked: PromptedJudge, prompt: RenderedPrompt, reply: type[BaseModel]
+    ) -> tuple[str, JudgeUsage]:
         line = replies.get(_request_id(prompt.system, asked.worded(prompt, reply)))
         if line is None:
             raise JudgeResponseError(
@@ -144,17 +145,7 @@ def replay_judge(judge: LLMJudge, path: Path) -> LLMJudge:
             raise JudgeResponseError("the reply was cut off", usage=usage)
         return line.text or "", usage
 
-    reader = asked.answered_by(find)
-    return CalibratedJudge(reader, judge.curve) if isinstance(judge, CalibratedJudge) else reader
-
-
-def _prompted(judge: LLMJudge) -> PromptedJudge:
-    inside = judge.judge if isinstance(judge, CalibratedJudge) else judge
-    if not isinstance(inside, PromptedJudge):
-        raise ConfigurationError(
-            f"{judge.name} makes no requests that are known beforehand; use 'claude' or 'openai'"
-        )
-    return inside
+    return judge.answered_by(find)
 
 
 def _request_id(system: str, text: str) -> str:

@@ -10,15 +10,7 @@ from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import JudgeUsage
 from ragaliq.core.sync import synchronous
 from ragaliq.core.test_case import RAGTestCase
-from ragaliq.errors import ConfigurationError
 from ragaliq.evaluators.registry import EvaluatorSpec
-from ragaliq.judges.base import LLMJudge
-from ragaliq.judges.calibration import CalibratedJudge
-from ragaliq.judges.cascade import CascadeJudge
-from ragaliq.judges.estimating import cost_estimator
-from ragaliq.judges.local import LocalJudge
-from ragaliq.judges.local.judge import WordingJudge
-from ragaliq.judges.prompted import PromptedJudge
 from ragaliq.judges.resolve import JudgeSpec, resolve_judge
 from ragaliq.offline.run import evaluate_async
 from ragaliq.telemetry.emit import TelemetryOptions
@@ -64,12 +56,11 @@ async def estimate_async(
             neither embedded nor prompted.
     """
     todo = list(cases)
-    counting = _counting(resolve_judge(judge))
     run = await evaluate_async(
         # One case at a time, so that cache hits do not depend on timing.
         todo,
         metrics=metrics,
-        judge=counting,
+        judge=resolve_judge(judge).estimate(),
         policy=policy,
         concurrency=1,
         telemetry=TelemetryOptions.silent(),
@@ -79,30 +70,3 @@ async def estimate_async(
 
 estimate = takes_only()(synchronous(estimate_async))
 """`estimate_async` for scripts and notebooks."""
-
-
-def _counting(judge: LLMJudge) -> LLMJudge:
-    if isinstance(judge, CascadeJudge):
-        return judge.with_stages(*map(_counting_stage, judge.stages))
-    if isinstance(judge, CalibratedJudge):
-        judge = judge.judge  # the curve changes verdicts and not what is asked
-    if isinstance(judge, LocalJudge):
-        return judge
-    if isinstance(judge, WordingJudge):
-        free = LocalJudge()  # a small model would take its time, and costs nothing
-        free.name = judge.name
-        return free
-    if isinstance(judge, PromptedJudge):
-        return cost_estimator(judge, LocalJudge())
-    raise ConfigurationError(
-        f"what {type(judge).__name__} costs cannot be estimated; it can for 'local', 'claude', "
-        "judges derived from PromptedJudge, and cascades of these"
-    )
-
-
-def _counting_stage(judge: LLMJudge) -> LLMJudge:
-    # The embedded judge really screens, so that only the claims it escalates are counted. The
-    # confidence of any other judge is unknown: it escalates everything.
-    if isinstance(judge, CalibratedJudge) and isinstance(judge.judge, LocalJudge):
-        return judge
-    return _counting(judge)

@@ -19,7 +19,6 @@ from ragaliq.core.sync import synchronous
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import ConfigurationError
 from ragaliq.evaluators.registry import EvaluatorSpec
-from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.resolve import JudgeSpec
 from ragaliq.offline.app import NoAnswer, answers, numbered
 from ragaliq.offline.goals import Goal
@@ -242,7 +241,7 @@ async def evaluate_async(
         content=ContentPolicy.resolve(capture_content=capture_content, redact=redact),
         sinks=sinks,
         sink_limits=SinkLimits(max_queue=room, max_characters=sys.maxsize),
-        keeps_judge=isinstance(judge, LLMJudge),
+        keeps_judge=not isinstance(judge, str),
     )
     job = EvaluationJob(
         todo,

@@ -153,7 +153,7 @@ class ProcessExecutor:
 
     def __init__(self, judge: LLMJudge, *, niceness: int) -> None:
         self._judge = judge
-        self._plan: Message = write_judge(judge) | {"niceness": niceness}
+        self._plan: Message = {**(judge.plan or {}), "niceness": niceness}
         judge.unload()  # one process has the model in its memory, not two
         self._work = WorkThread("ragaliq-start")
         self._child: Child | None = None
@@ -166,7 +166,7 @@ class ProcessExecutor:
     @staticmethod
     def key_of(judge: LLMJudge, niceness: int) -> str:
         """Make the key of a process: judges with equal keys may share one."""
-        return json.dumps([write_judge(judge), niceness])
+        return json.dumps([judge.plan, niceness])
 
     @property
     def restarts(self) -> int:
@@ -676,15 +676,9 @@ def _write(message: Message) -> bytes:
 
 def obstacle(judge: LLMJudge, evaluators: Sequence[Evaluator]) -> str | None:
     """Reason why judge or metrics cannot be serialised, in words; None if they can."""
-    from ragaliq.judges.calibration import CalibratedJudge
-    from ragaliq.judges.local import LocalJudge
-
-    inner = judge.judge if type(judge) is CalibratedJudge else judge
-    if type(inner) is LocalJudge:
-        if inner.embed:
-            return "the embedded judge was given an embedding function"
-    elif not isinstance(inner.plan, dict):
-        return f"the judge is a {type(inner).__name__} that cannot be written as plain data"
+    # A MagicMock(spec=LLMJudge) answers any attribute with another mock.
+    if not isinstance(judge.plan, dict):
+        return f"the judge is a {type(judge).__name__} that cannot be written as plain data"
     for evaluator in evaluators:
         kind = type(evaluator)
         registered = kind.name in list_evaluators() and get_evaluator(kind.name) is kind
@@ -701,23 +695,11 @@ def _settings(kind: type[Evaluator]) -> list[str]:
     return list(inspect.signature(kind).parameters)
 
 
-def write_judge(judge: LLMJudge) -> Message:
-    """Serialise the judge; `obstacle` must have returned None."""
-    from ragaliq.judges.calibration import CalibratedJudge
-
-    inner = judge.judge if isinstance(judge, CalibratedJudge) else judge
-    calibration = judge.curve if isinstance(judge, CalibratedJudge) else None
-    return {
-        "judge": inner.plan or "local",
-        "calibration": calibration and calibration.model_dump(mode="json"),
-    }
-
-
 def read_judge(plan: Message) -> LLMJudge:
-    """Deserialise a judge."""
+    """Make a judge by its `plan`."""
     from ragaliq.judges.calibration import Calibration
 
-    curve, judge = plan["calibration"], plan["judge"]
+    curve, judge = plan.get("calibration"), plan["judge"]
     calibration = None if curve is None else Calibration.model_validate(curve)
     if isinstance(judge, dict):
         judge = entailment_judge()(**judge)

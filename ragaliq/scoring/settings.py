@@ -100,6 +100,6 @@ def chosen_judge(
         judges = named_judges(spec, model=settings.model)
     if calibration is not None:
         return assembled(judges, calibration)
-    is_calibrated = isinstance(judge, LLMJudge) and identity_of(judge).calibration != UNCALIBRATED
+    is_calibrated = any(identity_of(each).calibration != UNCALIBRATED for each in judges)
     with naming(ENV_CALIBRATION):
         return assembled(judges, None if is_calibrated else settings.calibration)

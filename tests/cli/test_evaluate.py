@@ -19,6 +19,7 @@ def test_cases_are_scored_and_summed_up(ragaliq, write_cases, records):
 
     assert "faithfulness  0.75  too few for an interval" in done.stdout
     assert "2 judged, 0 tokens, $0.0000" in done.stdout
+    assert "The embedded judge compares words" in done.stdout
     scores = {r["run"]["run_id"]: r["results"]["faithfulness"]["score"] for r in records()}
     assert scores == {"case-0": 1.0, "case-1": 0.5}
 

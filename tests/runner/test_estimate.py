@@ -1,3 +1,5 @@
+from unittest.mock import MagicMock
+
 import pytest
 
 from loopback import MessagesServer
@@ -5,6 +7,7 @@ from ragaliq import (
     CascadeJudge,
     ClaudeJudge,
     ConfigurationError,
+    LLMJudge,
     LocalJudge,
     RAGTestCase,
     estimate,
@@ -117,6 +120,15 @@ def test_an_entailment_model_costs_nothing_and_is_not_run(cases, calibration):
     assert estimate(cases, judge=three).usage.cost_usd > 0.0
 
 
-def test_a_judge_of_the_users_own_cannot_be_estimated(cases):
-    with pytest.raises(ConfigurationError, match="PlainScriptedJudge"):
-        estimate(cases, judge=PlainScriptedJudge())
+@pytest.mark.parametrize("judge", [PlainScriptedJudge(), MagicMock(spec=LLMJudge)])
+def test_a_judge_of_the_users_own_cannot_be_estimated(cases, judge):
+    with pytest.raises(ConfigurationError, match=type(judge).__name__):
+        estimate(cases, judge=judge)
+
+
+def test_a_judge_of_the_users_own_may_estimate_itself(cases):
+    class Own(PlainScriptedJudge):
+        def estimate(self):
+            return self
+
+    assert estimate(cases, judge=Own()).cases == len(cases)

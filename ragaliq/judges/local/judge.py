@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 from ragaliq.core.concurrency import LONG, off_loop_if_long, pause_if_due
 from ragaliq.core.results import JudgeUsage
@@ -59,6 +60,12 @@ class WordingJudge(BatchingJudge):
     # Without relevance: by words alone it is little better than chance.
     default_metrics: tuple[str, ...] = ("faithfulness",)
     embed: Embed | None = None
+
+    def estimate(self) -> LLMJudge:
+        """Return the embedded judge under this name: a model takes its time, and costs nothing."""
+        free = LocalJudge()
+        free.name = self.name
+        return free
 
     async def extract_statements(
         self,
@@ -129,6 +136,15 @@ class LocalJudge(WordingJudge):
         self.embed = embed
         if embed is not None:
             self.default_metrics = LLMJudge.default_metrics
+
+    @property
+    def plan(self) -> dict[str, Any] | None:
+        """Judge as plain data; None with an embedding function, and for a subclass."""
+        return None if self.embed or type(self) is not LocalJudge else {"judge": "local"}
+
+    def estimate(self) -> LLMJudge:
+        """Return the judge itself: it is free, and a cascade asks about what it escalates."""
+        return self
 
     @staticmethod
     @cache

@@ -113,7 +113,7 @@ class EntailmentJudge(WordingJudge):
         """
         if callable(self._choice.model) or type(self) is not EntailmentJudge:
             return None
-        return {**self._choice._asdict(), "threshold": self.threshold}
+        return {"judge": {**self._choice._asdict(), "threshold": self.threshold}}
 
     def unload(self) -> None:
         """Free the model's memory; it is loaded again if this process needs it."""

@@ -31,7 +31,7 @@ from ragaliq.cli.options import (
 from ragaliq.cli.outputs import require_writable
 from ragaliq.datasets import read_labelled_claims
 from ragaliq.errors import BudgetExceeded, ConfigurationError, DatasetError, JudgeError
-from ragaliq.judges.base import BatchingJudge, LLMJudge
+from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.calibration import Calibration, Side
 from ragaliq.lab.agreement import RiskPoint
 from ragaliq.lab.bench import JudgeBench, JudgeFigures, bench_of, compare_benches
@@ -300,8 +300,6 @@ def calibrate(
         [("--journal", journal), ("--out", out)],
         read=[("the labels", labels), ("--model", model)],
     )
-    if not isinstance(decider, BatchingJudge):
-        raise ConfigurationError(f"{decider.name} cannot be calibrated: only a BatchingJudge can")
     asked.announce()
     judged = judge_file(
         labels,

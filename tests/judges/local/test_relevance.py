@@ -150,4 +150,4 @@ async def test_a_function_that_fails_is_a_judge_error_without_its_message():
 
 def test_a_judge_with_a_function_is_not_rebuilt_in_another_process():
     assert obstacle(LocalJudge(), []) is None
-    assert "embedding function" in obstacle(LocalJudge(embed=vectors()), [])
+    assert "LocalJudge" in obstacle(LocalJudge(embed=vectors()), [])

@@ -1,4 +1,5 @@
 import sys
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -6,6 +7,7 @@ from ragaliq import (
     ConfigurationError,
     Evaluator,
     FaithfulnessEvaluator,
+    LLMJudge,
     LocalJudge,
     ScoringPolicy,
 )
@@ -48,7 +50,9 @@ def test_an_evaluator_that_was_used_before_gets_one_too(monitor_of):
     ("options", "named"),
     [
         ({"judge": ScriptedJudge()}, ""),
-        ({"judge": OwnJudge()}, ""),
+        ({"judge": OwnJudge()}, "OwnJudge"),
+        ({"judge": LocalJudge(embed=list)}, "LocalJudge"),
+        ({"judge": MagicMock(spec=LLMJudge)}, "MagicMock"),
         ({"metrics": [OwnEvaluator]}, "OwnEvaluator is not one of ragaliq's own"),
         ({"metrics": ["relevance", Stricter]}, ""),
         ({"metrics": [relabelled()]}, "higher_is_better"),
