@@ -6,11 +6,15 @@ import pytest
 
 from ragaliq import (
     CircuitBreaker,
+    Citation,
     ConfigurationError,
     ContextChunk,
     JudgeAPIError,
     Monitor,
     RAGTestCase,
+    RunInfo,
+    Scorer,
+    Turn,
     evaluate,
 )
 from ragaliq.testing import ScriptedJudge
@@ -152,3 +156,28 @@ def test_a_result_that_the_breaker_made_shows_replaced_texts_too():
 def test_what_is_no_function_is_refused():
     with pytest.raises(ConfigurationError, match="redact_for_judge must be a function"):
         Monitor(judge=ScriptedJudge(), redact_for_judge="presidio")
+
+
+@pytest.mark.parametrize("raises", [False, True])
+def test_every_text_of_a_case_is_replaced(raises):
+    def redact(text, kind):
+        if raises:
+            raise ValueError(text)
+        return text.replace("Anna", "X")
+
+    case = RAGTestCase(
+        **{name: value for name, value in CASE if name != "id"}
+        | {
+            "prompt_context": "Anna's orders",
+            "history": [Turn(role="user", text="I am Anna.", context=["Anna is a guest."])],
+            "citations": [Citation(start=0, end=4, quote="Anna", source="Anna's order")],
+            "run": RunInfo(run_id="r"),
+        }
+    )
+    # Labels, which no judge sees.
+    labels = {"id", "tags", "metadata", "sources", "run"}
+    assert {name for name, value in case if "Anna" in str(value)} | labels == set(
+        RAGTestCase.model_fields
+    )
+    redacted = Scorer(ScriptedJudge(), redact_for_judge=redact).redacted(case)
+    assert "Anna" not in redacted.model_dump_json()
