@@ -418,14 +418,6 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         def read_jobs() -> Iterator[tuple[int, RAGTestCase, Collection[str]]]:
             nonlocal is_cut
             for position, case in enumerate(cases):
-                own = case.evaluated_run
-                # A run without a span may be that of an earlier evaluation.
-                named: dict[str, object] = {"pipeline": own.pipeline or pipeline}
-                if own.target is None:
-                    named = {
-                        "pipeline": pipeline or own.pipeline,
-                        "ended_at": ended_at or own.ended_at,
-                    }
                 for repeat in range(repeats):
                     run_id = run_id_of(case.id, repeat)
                     if run_id in skip:
@@ -433,8 +425,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
                     if cap is not None and cap.is_reached:
                         is_cut = True
                         return
-                    run = own.model_copy(update=named | {"run_id": run_id})
-                    in_run = case.model_copy(update={"run": run})
+                    in_run = _in_run(case, run_id, pipeline, ended_at)
                     yield position, in_run, lacking.get(run_id, ())
 
         jobs, running = read_jobs(), dict[asyncio.Task[Evaluation], int]()
@@ -488,6 +479,19 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
     ) -> None:
         await asyncio.to_thread(self.sinks.close, _SINKS_WITHIN)
         await self.aclose()
+
+
+def _in_run(case: RAGTestCase, run_id: str, pipeline: str, ended_at: float) -> RAGTestCase:
+    """Copy a case for one of its evaluations, with its run under this id; see `Scorer.stream`."""
+    if case.run is None:
+        run = RunInfo(run_id=run_id, pipeline=pipeline, ended_at=ended_at)
+    else:
+        update: dict[str, object] = {"run_id": run_id, "pipeline": case.run.pipeline or pipeline}
+        if case.run.target is None:  # it may be the run of an earlier evaluation
+            update["pipeline"] = pipeline or case.run.pipeline
+            update["ended_at"] = ended_at or case.run.ended_at
+        run = case.run.model_copy(update=update)
+    return case.model_copy(update={"run": run})
 
 
 def _failed_for_now(results: Mapping[str, EvaluationResult]) -> bool:
