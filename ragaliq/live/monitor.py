@@ -262,8 +262,7 @@ class Monitor:
         enabled: bool | None = None,
         telemetry: TelemetryOptions | None = None,
     ) -> None:
-        given = {name: value for name, value in locals().items() if name != "self"}
-        given["declines"] = declines = (declines,) if isinstance(declines, str) else tuple(declines)
+        declines = (declines,) if isinstance(declines, str) else tuple(declines)
         require_positive(
             deadline=deadline,
             inline_timeout=inline_timeout,
@@ -291,7 +290,7 @@ class Monitor:
         executor = settings.executor if executor is None else executor
         is_elsewhere = isinstance(executor, Elsewhere) or "://" in str(executor)
         if is_elsewhere:
-            annex("worker.enqueueing").leave_to_workers(given, Monitor)
+            annex("worker.enqueueing").leave_to_workers(locals(), Monitor)
         self.concurrency = 1 if is_elsewhere else concurrency
         # Called again in a forked child, which shares nothing with its parent.
         self._acquire = partial(
