@@ -37,24 +37,24 @@ class Commands(TyperGroup):
 
 
 def _command(point: EntryPoint) -> Any:
-    """Command of an entry point; if its extra is missing, one that says what to install."""
-    missing = next((extra for extra in point.extras if not _is_installed(extra)), None)
-    found = None
-    try:
-        found = _as_command(point.name, point.load())
-    except ModuleNotFoundError as error:  # of an annex that imports at once what its extra brings
-        missing = missing or next(iter(point.extras), error.name)
-    if missing is None:
+    """Command of an entry point; if its extras are missing, one that says what to install."""
+    found = _as_command(point.name, point.load())
+    if not point.extras or any(map(_is_installed, point.extras)):
         return found
-    install = f"pip install 'ragaliq[{missing}]'"
+    first, *others = (f"'ragaliq[{extra}]'" for extra in point.extras)
+    install = " or ".join([f"pip install {first}", *others])
 
     def refuse() -> None:
         raise ConfigurationError(f"`ragaliq {point.name}` needs {install}")
 
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     settings = {"ignore_unknown_options": True, "allow_extra_args": True}
-    about = found.help if found is not None else ""
-    app.command(help=f"(needs {install}) {about}".strip(), context_settings=settings)(refuse)
+    needs = f"(needs {install})"
+    app.command(
+        help=f"{needs} {found.help}",
+        short_help=f"{needs} {found.get_short_help_str()}",
+        context_settings=settings,
+    )(refuse)
     return _as_command(point.name, app)
 
 
@@ -68,12 +68,18 @@ def _as_command(name: str, loaded: Any) -> Any:
     return command
 
 
-def _is_installed(extra: str) -> bool:
-    for needed in distribution("ragaliq").requires or ():
-        name, _, marker = needed.partition(";")
-        if re.search(rf"extra\s*==\s*['\"]{extra}['\"]", marker):
-            try:
-                version(re.split(r"[^\w.-]", name.strip(), maxsplit=1)[0])
-            except PackageNotFoundError:
-                return False
+def _is_installed(extra: str, package: str = "ragaliq") -> bool:
+    """True if what an extra of a package brings is there, with the extras that it names."""
+    for needed in distribution(package).requires or ():
+        requirement, _, marker = needed.partition(";")
+        found = re.match(r"([\w.-]+)\s*(?:\[(.*?)\])?", requirement.strip())
+        if found is None or not re.search(rf"extra\s*==\s*['\"]{extra}['\"]", marker):
+            continue
+        name, extras = found.groups(default="")
+        try:
+            version(name)
+        except PackageNotFoundError:
+            return False
+        if not all(_is_installed(each.strip(), name) for each in extras.split(",") if each):
+            return False
     return True

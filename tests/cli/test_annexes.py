@@ -1,24 +1,35 @@
 """Commands of annexes: listed with the rest, and with the extra that they lack."""
 
+import subprocess
+import sys
 from importlib.metadata import (
-    EntryPoint,
     PackageNotFoundError,
     distribution,
     entry_points,
     version,
 )
+from textwrap import dedent
 
 import pytest
 
 
 @pytest.fixture
-def without_scipy(monkeypatch):
+def without(monkeypatch):
+    """Makes distributions appear to be missing."""
+    missing = set()
+
     def found(name):
-        if name == "scipy":
+        if name in missing:
             raise PackageNotFoundError(name)
         return version(name)
 
     monkeypatch.setattr("ragaliq.cli.annexes.version", found)
+    return lambda *names: missing.update(names)
+
+
+@pytest.fixture
+def without_scipy(without):
+    without("scipy")
 
 
 def test_help_lists_an_annexes_commands_with_what_they_do(ragaliq):
@@ -41,13 +52,36 @@ def test_a_command_whose_extra_is_missing_says_what_to_install(ragaliq, without_
     assert "`ragaliq judge` needs pip install 'ragaliq[lab]'" in done.stderr
 
 
-def test_an_annex_that_cannot_even_be_imported_is_listed(ragaliq, monkeypatch):
-    def load(self):
-        raise ModuleNotFoundError("No module named 'scipy'", name="scipy")
+def test_help_says_what_a_command_does_and_needs_where_no_extra_is_installed(ragaliq, without):
+    without("faststream", "opentelemetry-proto", "redis", "scikit-learn", "scipy", "starlette")
+    shown = ragaliq("--help").stdout
+    for what in ("Fit a judge's confidence", "Receive traces", "Evaluate the jobs"):
+        assert what in shown
+    lines = shown.splitlines()
+    for point in entry_points(group="ragaliq.commands"):
+        (line,) = [each for each in lines if each.split()[:1] == [point.name]]
+        assert ("pip install" in line) == bool(point.extras)
 
-    monkeypatch.setattr(EntryPoint, "load", load)
-    assert "pip install 'ragaliq[lab]'" in ragaliq("--help").stdout
-    ragaliq("quality", "live.db", code=2)
+
+def test_the_commands_are_loaded_without_what_their_extras_bring():
+    script = """
+        import sys
+        from importlib.metadata import entry_points
+
+        for name in "faststream google.protobuf redis scipy sklearn starlette uvicorn".split():
+            sys.modules[name] = None
+        for point in entry_points(group="ragaliq.commands"):
+            point.load()
+    """
+    subprocess.run([sys.executable, "-c", dedent(script)], check=True)
+
+
+def test_a_worker_needs_one_broker_of_several(ragaliq, without):
+    without("nats-py", "aio-pika", "aiokafka")  # what faststream's own extras bring
+    assert "pip install" not in ragaliq("worker", "--help").stdout
+    without("redis")
+    done = ragaliq("worker", "--broker", "nats://127.0.0.1", code=2)
+    assert "'ragaliq[redis]' or 'ragaliq[rabbitmq]' or 'ragaliq[nats]'" in done.stderr
 
 
 def test_every_command_of_an_annex_names_an_extra_that_there_is():
