@@ -22,7 +22,7 @@ from ragaliq.core.checks import did_you_mean
 from ragaliq.core.citations import citations_in
 from ragaliq.core.run import RunInfo
 from ragaliq.core.test_case import FIELDS, ContextChunk, RAGTestCase, Turn
-from ragaliq.datasets.rows import Format, Row, fault, rows_of
+from ragaliq.datasets.rows import Row, fault, rows_of
 from ragaliq.errors import ConfigurationError, DatasetError, RowError
 from ragaliq.records.results_file import HEADER
 from ragaliq.records.sinks import Sink
@@ -418,7 +418,6 @@ class CaseReader:
         self,
         path: Path,
         *,
-        file_format: Format | None,
         fields: Mapping[str, str],
         on_error: OnError,
         encoding: str | None = None,
@@ -431,7 +430,7 @@ class CaseReader:
         self.skipped_rows: list[SkippedRow] = []
         self.columns: dict[str, None] = {}
         self.row = 0
-        self._format, self._encoding, self._needed = file_format, encoding, needed
+        self._encoding, self._needed = encoding, needed
         self._fields = dict(fields)
         self._on_error = on_error
 
@@ -440,7 +439,7 @@ class CaseReader:
         seen: dict[bytes, str] = {}
         unseen = set(self._fields.values())
         is_empty, is_begun, is_noted = True, False, self._split_context is not None
-        for row in rows_of(self.path, self._format, encoding=self._encoding):
+        for row in rows_of(self.path, self._encoding):
             is_empty = False
             try:
                 if isinstance(row, RowError):

@@ -11,7 +11,7 @@ from typing import Any
 from ragaliq.core.results import Verdict
 from ragaliq.core.test_case import FIELDS
 from ragaliq.datasets.cases import as_chunks, as_text, require_new
-from ragaliq.datasets.rows import Format, Row, fault, require_file, rows_of
+from ragaliq.datasets.rows import Row, fault, rows_of
 from ragaliq.errors import DatasetError, RowError
 
 LABEL_FIELDS: dict[str, tuple[str, ...]] = {
@@ -63,9 +63,7 @@ class LabelledClaim:
         return digest.digest()
 
 
-def read_labelled_claims(
-    path: str | Path, *, file_format: Format | None = None
-) -> Iterator[LabelledClaim]:
+def read_labelled_claims(path: str | Path) -> Iterator[LabelledClaim]:
     """Read labelled claims from a JSON, JSONL, CSV, TSV or Parquet file, also gzipped.
 
     A label is 1 or 0, true or false, or SUPPORTED, CONTRADICTED, NOT_ENOUGH_INFO. Extra columns
@@ -73,16 +71,14 @@ def read_labelled_claims(
 
     Args:
         path: The file.
-        file_format: Its format; by default from its name.
 
     Raises:
         DatasetError: The file is missing, of no known format, empty, or has a bad row; with file,
             place and field, never its text.
     """
     path = Path(path)
-    require_file(path)
     seen: dict[bytes, str] = {}
-    for row in rows_of(path, file_format):
+    for row in rows_of(path):
         try:
             if isinstance(row, RowError):
                 raise row

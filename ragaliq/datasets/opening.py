@@ -9,17 +9,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from ragaliq.core.annexes import annex
 from ragaliq.core.passages import TextFetcher, require_text_fetcher
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.datasets.cases import CaseReader, OnError, SkippedRow, require_known, require_new
-from ragaliq.datasets.rows import Format, format_of, is_place, require_file
+from ragaliq.datasets.rows import is_place, reader_of
 from ragaliq.datasets.trace_files import holds_traces
 from ragaliq.errors import ConfigurationError, DatasetError, RowError
-
-CaseFormat = Format | Literal["traces"]
 
 
 def is_backend(source: object) -> bool:
@@ -31,7 +29,6 @@ def is_backend(source: object) -> bool:
 def read_cases(
     path: str | Path,
     *more: str | Path,
-    file_format: CaseFormat | None = None,
     fields: Mapping[str, str] | None = None,
     on_error: OnError = "raise",
     encoding: str | None = None,
@@ -53,8 +50,6 @@ def read_cases(
         path: The file, or the address.
         *more: Further files, read after it. The ids of cases without their own then contain the
             name of the file.
-        file_format: Its format; by default `traces` for a file that holds spans, else from its
-            name.
         fields: Names in this file by a case's field, such as `{"query": "frage"}`; nested values
             with a dot, `inputs.frage`. In traces, an attribute of a run's first span.
         on_error: `raise` stops at the first bad row; `skip` skips and counts it.
@@ -92,7 +87,7 @@ def read_cases(
         return reader_of_traces(path)
     for each in (path, *more):
         is_store = str(each).startswith("sqlite:")
-        if is_store or (file_format is None and Path(each).suffix == ".db"):
+        if is_store or Path(each).suffix == ".db":
             raise DatasetError(
                 f"{each} is a store, not a file of cases: `ragaliq cases` makes cases of stored "
                 "results, `ragaliq evaluate --pending` judges stored runs"
@@ -102,17 +97,16 @@ def read_cases(
     for place, each in enumerate(paths):
         if each in paths[:place]:
             raise DatasetError(f"{each} is named twice")
-        require_file(each)
-        if file_format == "traces" or (file_format is None and holds_traces(each)):
+        if holds_traces(each):
             readers.append(reader_of_traces(each))
             continue
         if mapping is not None or resolve is not None:
             option = "a mapping" if mapping is not None else "resolve"
             raise ConfigurationError(f"{each}: {option} is for traces; there are no spans in it")
+        reader_of(each)  # a file that cannot be read is refused at once
         readers.append(
             CaseReader(
                 each,
-                file_format=file_format or format_of(each),
                 fields=fields,
                 on_error=on_error,
                 encoding=encoding,
@@ -131,7 +125,7 @@ class _Several(CaseReader):
     """Reader of the cases of several files, one after the other."""
 
     def __init__(self, readers: Sequence[CaseReader]) -> None:
-        super().__init__(readers[0].path, file_format=None, fields={}, on_error="raise")
+        super().__init__(readers[0].path, fields={}, on_error="raise")
         self._readers = readers
         self.has_spans = all(reader.has_spans for reader in readers)
 
@@ -179,10 +173,9 @@ def read_questions(
     """
     require_known(fields or {})
     file = Path(path)
-    require_file(file)
+    reader_of(file)
     return CaseReader(
         file,
-        file_format=format_of(file),
         fields=fields or {},
         on_error="raise",
         encoding=encoding,

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TextIO, cast
+from typing import Any, NamedTuple, TextIO, cast
 
 from ragaliq.errors import ConfigurationError, DatasetError, RowError
 
@@ -333,64 +333,51 @@ def require_distinct(names: Sequence[str], where: str = "") -> None:
 
 # The format of a file.
 
-Format = Literal["json", "jsonl", "csv", "parquet"]
-
 _READERS: dict[str, Callable[[Path, str | None], _Read]] = {
-    "json": json_rows,
-    "jsonl": jsonl_rows,
-    "csv": csv_rows,
-    "parquet": table_rows,
-}
-_SUFFIXES: dict[str, Format] = {
-    ".json": "json",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".parquet": "parquet",
+    ".json": json_rows,
+    ".jsonl": jsonl_rows,
+    ".ndjson": jsonl_rows,
+    ".csv": csv_rows,
+    ".tsv": csv_rows,
+    ".parquet": table_rows,
 }
 
 
-def format_of(path: Path) -> Format:
-    """Format that a file's name implies."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] == ".gz":
-        suffixes.pop()
-    if suffixes and suffixes[-1] in _SUFFIXES:
-        return _SUFFIXES[suffixes[-1]]
-    if suffixes and suffixes[-1] in (".yaml", ".yml"):
-        raise DatasetError(f"{path}: YAML is not read; write an object a line as JSON (.jsonl)")
-    if suffixes and suffixes[-1] in (".xlsx", ".xls", ".ods"):
-        raise DatasetError(f"{path}: workbooks are not read; save the table as CSV (UTF-8)")
-    raise DatasetError(
-        f"{path}: the name does not tell the format; end it in {', '.join(_SUFFIXES)}, or in "
-        "Python name it with file_format"
-    )
+def reader_of(path: Path) -> Callable[[Path, str | None], _Read]:
+    """Reader of the format that the name of a file implies.
 
-
-def require_file(path: Path) -> None:
-    """Check that the file exists and is not empty."""
+    Raises:
+        DatasetError: There is no such file, or its name implies no format.
+    """
     if not path.exists():
         raise DatasetError(f"{path}: there is no such file")
     if path.is_dir():
         raise DatasetError(f"{path} is a folder; name a file in it")
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] == ".gz":
+        suffixes.pop()
+    suffix = suffixes[-1] if suffixes else ""
+    if suffix in _READERS:
+        return _READERS[suffix]
+    if suffix in (".yaml", ".yml"):
+        raise DatasetError(f"{path}: YAML is not read; write an object a line as JSON (.jsonl)")
+    if suffix in (".xlsx", ".xls", ".ods"):
+        raise DatasetError(f"{path}: workbooks are not read; save the table as CSV (UTF-8)")
+    raise DatasetError(
+        f"{path}: the name does not tell the format; end it in {', '.join(_READERS)}"
+    )
 
 
-def rows_of(
-    path: Path, file_format: str | None = None, *, encoding: str | None = None
-) -> Iterator[Row | RowError]:
+def rows_of(path: Path, encoding: str | None = None) -> Iterator[Row | RowError]:
     """Read the rows of a file; an unreadable row comes as an error, and reading continues.
 
     Args:
         path: The file.
-        file_format: Its format; by default from its name.
         encoding: Encoding of a text file; by default UTF-8.
     """
-    file_format = file_format or format_of(path)
-    if file_format not in _READERS:
-        raise ConfigurationError(f"file_format must be one of {', '.join(_READERS)}")
+    read = reader_of(path)
     try:
-        for number, (line, held) in enumerate(_READERS[file_format](path, encoding), start=1):
+        for number, (line, held) in enumerate(read(path, encoding), start=1):
             where = f"row {number}" + (f" (line {line})" if line not in (0, number) else "")
             if isinstance(held, RowError):
                 yield RowError(f"{where}: {held}")

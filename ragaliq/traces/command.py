@@ -12,12 +12,11 @@ import typer
 
 from ragaliq.cli.console import Command, ExitCode, escape_for_terminal, output
 from ragaliq.cli.options import Fields, MappingFile, Resolve, imported, names_of
-from ragaliq.datasets import read_cases
 from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.reports.wording import number_of
 from ragaliq.traces.cases import REASONS, TracedCase
 from ragaliq.traces.conventions import Kind, Step, step_of
-from ragaliq.traces.reader import TraceReader
+from ragaliq.traces.opening import reader_of_traces
 from ragaliq.traces.span import TraceSpan
 
 traces = typer.Typer(
@@ -60,15 +59,13 @@ def explain(
     resolve: Resolve = None,
 ) -> int:
     """Show how each span was read. Also shows where each part was looked for and found."""
-    reader = read_cases(
+    reader = reader_of_traces(
         path,
-        file_format="traces",
         fields=names_of(field),
         on_error="skip",
         mapping=mapping,
         resolve=None if resolve is None else imported("--resolve", resolve),
     )
-    assert isinstance(reader, TraceReader)  # noqa: S101 - asked for by its format
     found = False
     reasons: Counter[str] = Counter()
     for spans, runs in reader.traces_with_runs():

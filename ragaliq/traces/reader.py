@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from pydantic import ValidationError
 
@@ -60,12 +61,12 @@ class TraceReader(CaseReader):
         self,
         path: Path,
         *,
-        fields: Mapping[str, str],
-        on_error: OnError,
+        fields: Mapping[str, str] = MappingProxyType({}),
+        on_error: OnError = "raise",
         mapping: Sequence[SpanRule] = (),
         resolve: TextFetcher | None = None,
     ) -> None:
-        super().__init__(path, file_format=None, fields=fields, on_error=on_error)
+        super().__init__(path, fields=fields, on_error=on_error)
         self._name = str(path)
         if unknown := sorted(set(fields) - set(_NAMED)):
             raise ConfigurationError(

@@ -76,9 +76,8 @@ def test_every_format_gives_the_same_cases(tmp_path, name):
     ]
 
 
-def test_a_format_can_be_named_and_a_reader_starts_from_the_beginning_each_time(tmp_path):
-    path = written(tmp_path / "export.txt", FILES["cases.jsonl"])
-    reader = read_cases(path, file_format="jsonl")
+def test_a_reader_starts_from_the_beginning_each_time(tmp_path):
+    reader = read_cases(written(tmp_path / "cases.jsonl", FILES["cases.jsonl"]))
     cases = list(reader)
 
     assert len(cases) == 2

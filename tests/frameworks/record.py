@@ -33,9 +33,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from scripted_models import QUESTION, scripted_models
 
 from ragaliq import DatasetError, Monitor
-from ragaliq.datasets import read_cases
 from ragaliq.testing import ScriptedJudge
-from ragaliq.traces import RagaliqSpanProcessor
+from ragaliq.traces import RagaliqSpanProcessor, TraceReader
 
 
 def said(case):
@@ -66,7 +65,7 @@ def main(name, folder):
     path = Path(folder) / f"{name}.pb"
     path.write_bytes(encode_spans(exporter.get_finished_spans()).SerializeToString())
     try:
-        reader = read_cases(path, file_format="traces")
+        reader = TraceReader(path)
         in_file = [said(case) for case in reader]
     except DatasetError:
         in_file = []

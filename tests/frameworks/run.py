@@ -20,7 +20,7 @@ from applications import APPLICATIONS
 from scripted_models import ANSWER, QUESTION, TEXTS, body_of, scripted_models
 
 from ragaliq import DatasetError
-from ragaliq.datasets import read_cases
+from ragaliq.traces import TraceReader
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -108,7 +108,7 @@ def asked_in_node(name, folder):
         env = os.environ | given | {"TEXTS": json.dumps(TEXTS)}
         command = ["node", f"{name}.mjs"]
         subprocess.run(command, check=True, timeout=SECONDS, capture_output=True, cwd=home, env=env)
-    reader = read_cases(path, file_format="traces")
+    reader = TraceReader(path)
     try:
         found = [[c.query, c.context_texts, c.response, c.sources.context] for c in reader]
     except DatasetError:

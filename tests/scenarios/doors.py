@@ -10,10 +10,9 @@ from otlp import FORMS
 from rag_parts import QUESTION
 
 from ragaliq import Monitor
-from ragaliq.datasets import read_cases
 from ragaliq.errors import DatasetError
 from ragaliq.testing import ScriptedJudge
-from ragaliq.traces import RagaliqSpanProcessor
+from ragaliq.traces import RagaliqSpanProcessor, TraceReader
 
 
 class Doors:
@@ -50,7 +49,7 @@ class Doors:
         written = FORMS.get(form, FORMS["traces.pb"])(self.exporter.get_finished_spans())
         path = self.folder / form
         path.write_bytes(written if isinstance(written, bytes) else written.encode())
-        reader = read_cases(path, file_format="traces")
+        reader = TraceReader(path)
         try:
             read = list(reader)
         except DatasetError:

@@ -185,7 +185,7 @@ def test_values_nested_too_deeply(written):
 def test_protobuf_that_breaks_off(length, written):
     path = written("t.pb", protobuf(TRACED)[:length])
     with pytest.raises(DatasetError, match="message 1: "):
-        list(read_cases(path, file_format="traces"))
+        list(TraceReader(path))
 
 
 def test_spans_come_one_by_one(written):
