@@ -24,7 +24,6 @@ from ragaliq.errors import (
     RagaliqError,
     RateLimitedError,
     RedactionError,
-    SinkError,
     StoreError,
 )
 
@@ -104,6 +103,7 @@ if TYPE_CHECKING:
         EvaluationRecord,
         MetricSummary,
         Sink,
+        SinkError,
         SinkStats,
         Summary,
     )
@@ -270,7 +270,7 @@ _NAMES = {
     "ragaliq.offline.journal": "EvaluationJournal",
     "ragaliq.offline.run": "EvaluationRun evaluate evaluate_async",
     "ragaliq.scoring.scorer": "Scorer",
-    "ragaliq.records": "EvaluationRecord MetricSummary Sink SinkStats Summary",
+    "ragaliq.records": "EvaluationRecord MetricSummary Sink SinkError SinkStats Summary",
     "ragaliq.records.langfuse": "LangfuseSink",
     "ragaliq.records.langsmith": "LangSmithSink",
     "ragaliq.records.mlflow": "MLflowSink",

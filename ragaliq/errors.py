@@ -6,7 +6,7 @@
     │   ├── RowError               one row is bad; the rows after it can be read
     │   └── MissingReferenceError  a case holds nothing that a metric could compare with
     ├── BudgetExceeded         a spend or rate limit stops the evaluation
-    ├── SinkError              a sink did not store results
+    ├── SinkError              a sink did not store results (`ragaliq.records`)
     ├── StoreError             a file in which ragaliq keeps its state cannot be used
     ├── BrokerUnavailableError     the broker cannot be reached
     ├── JobRefusedError        a run can never be enqueued
@@ -32,8 +32,7 @@ questions, answers or contexts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # pytest loads its plugin, and with it this module, in every project
     from ragaliq.core.results import JudgeUsage
@@ -61,7 +60,6 @@ __all__ = [
     "RateLimitedError",
     "RedactionError",
     "RowError",
-    "SinkError",
     "StoreError",
 ]
 
@@ -147,41 +145,6 @@ class NotEvaluated(RagaliqError):
 
 class EvaluationTimeout(NotEvaluated):
     """The result is not there in time; the run is still scored and counted in the background."""
-
-
-class Undelivered(Protocol):
-    """A record that a sink did not store."""
-
-    @property
-    def evaluation_id(self) -> str:
-        """Names the evaluation."""
-
-
-class SinkError(RagaliqError):
-    """A sink did not store records.
-
-    Args:
-        message: What happened; never a key, never text that was judged.
-        kind: A word for counting and for metrics, such as `timeout` or `http_500`.
-        permanent: Trying again cannot help.
-        retry_after: Seconds the receiver asks to wait.
-        undelivered: The records concerned; all that were given when None.
-    """
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        kind: str = "error",
-        permanent: bool = False,
-        retry_after: float | None = None,
-        undelivered: Sequence[Undelivered] | None = None,
-    ) -> None:
-        super().__init__(message)
-        self.kind = kind
-        self.permanent = permanent
-        self.retry_after = retry_after
-        self.undelivered = undelivered
 
 
 class JudgeError(RagaliqError):

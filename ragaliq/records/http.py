@@ -18,9 +18,9 @@ from urllib.parse import urlsplit
 import httpx2
 
 from ragaliq.core.proxies import proxy_errors, untrusted_certificate
-from ragaliq.errors import ConfigurationError, SinkError
+from ragaliq.errors import ConfigurationError
 from ragaliq.judges.clients import LoopClients
-from ragaliq.records.record import EvaluationRecord
+from ragaliq.records.record import EvaluationRecord, SinkError
 
 NO_SPAN = (
     "the run's span is not known, so its results have no place there; run the application inside a "

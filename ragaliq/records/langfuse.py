@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from ragaliq.core.results import EvaluationResult
-from ragaliq.errors import ConfigurationError, SinkError
+from ragaliq.errors import ConfigurationError
 from ragaliq.records.http import ProductSink, endpoint_of, entry_id, metric_facts
-from ragaliq.records.record import EvaluationRecord
+from ragaliq.records.record import EvaluationRecord, SinkError
 
 _PATH = "/api/public/scores"
 _VARIABLES = {"LANGFUSE_BASE_URL": "", "LANGFUSE_HOST": "https://cloud.langfuse.com"}

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from typing import Final
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from ragaliq.errors import ConfigurationError, SinkError
+from ragaliq.errors import ConfigurationError
 from ragaliq.records.http import ProductSink, endpoint_of, entry_id, metric_facts
-from ragaliq.records.record import EvaluationRecord
+from ragaliq.records.record import EvaluationRecord, SinkError
 
 _VARIABLES = {"LANGSMITH_ENDPOINT": "", "LANGCHAIN_ENDPOINT": "https://api.smith.langchain.com"}
 

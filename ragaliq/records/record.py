@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from itertools import islice
 
@@ -21,6 +21,7 @@ from ragaliq.core.results import (
 )
 from ragaliq.core.run import RunInfo
 from ragaliq.core.test_case import ChunkId, ContextChunk, RAGTestCase, Turn
+from ragaliq.errors import RagaliqError
 from ragaliq.telemetry.attributes import score, template_explanation
 from ragaliq.telemetry.content import ContentKind, ContentPolicy, identifier, sendable
 
@@ -139,6 +140,33 @@ class EvaluationRecord(BaseModel):
         record = self.model_copy(update=fields)
         scorers = [(name, each.judge, each.model) for name, each in record.results.items()]
         return record.model_copy(update={"evaluation_id": evaluation_id(record.run, scorers)})
+
+
+class SinkError(RagaliqError):
+    """A sink did not store records.
+
+    Args:
+        message: What happened; never a key, never text that was judged.
+        kind: A word for counting and for metrics, such as `timeout` or `http_500`.
+        permanent: Trying again cannot help.
+        retry_after: Seconds the receiver asks to wait.
+        undelivered: The records concerned; all that were given when None.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: str = "error",
+        permanent: bool = False,
+        retry_after: float | None = None,
+        undelivered: Sequence[EvaluationRecord] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.permanent = permanent
+        self.retry_after = retry_after
+        self.undelivered = undelivered
 
 
 def evaluation_record(evaluation: Evaluation, *, content: ContentPolicy) -> EvaluationRecord:

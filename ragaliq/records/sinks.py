@@ -26,8 +26,8 @@ from ragaliq.core.concurrency import is_being_cancelled, spread
 from ragaliq.core.results import Evaluation
 from ragaliq.core.suppression import suppress
 from ragaliq.core.sync import LoopThread, wait_for
-from ragaliq.errors import ConfigurationError, SinkError
-from ragaliq.records.record import EvaluationRecord, evaluation_record
+from ragaliq.errors import ConfigurationError
+from ragaliq.records.record import EvaluationRecord, SinkError, evaluation_record
 from ragaliq.telemetry.content import ContentPolicy
 
 logger = logging.getLogger(__name__)

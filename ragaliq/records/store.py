@@ -16,8 +16,8 @@ from pydantic import ValidationError
 
 from ragaliq.core.results import Status, Verdict
 from ragaliq.core.sync import WorkThread
-from ragaliq.errors import ConfigurationError, DatasetError, SinkError, StoreError
-from ragaliq.records.record import EvaluationRecord
+from ragaliq.errors import ConfigurationError, DatasetError, StoreError
+from ragaliq.records.record import EvaluationRecord, SinkError
 from ragaliq.records.sqlite_file import (
     Location,
     WriterConnection,

@@ -30,10 +30,11 @@ from ragaliq.core.results import Status
 from ragaliq.core.run import SpanTarget
 from ragaliq.core.sync import run_sync
 from ragaliq.core.test_case import RAGTestCase
-from ragaliq.errors import ConfigurationError, DatasetError, SinkError
+from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.records.langfuse import LangfuseSink
 from ragaliq.records.mlflow import MLflowSink
 from ragaliq.records.phoenix import PhoenixSink
+from ragaliq.records.record import SinkError
 from ragaliq.traces.cases import TracedCase
 from ragaliq.traces.mapping import SpanRule
 from ragaliq.traces.reader import TraceReader

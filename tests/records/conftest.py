@@ -6,9 +6,16 @@ import time
 import pytest
 
 import products_receivers
-from ragaliq import ClaimDetail, Evaluation, EvaluationResult, RAGTestCase, RunInfo, SpanTarget
+from ragaliq import (
+    ClaimDetail,
+    Evaluation,
+    EvaluationResult,
+    RAGTestCase,
+    RunInfo,
+    SinkError,
+    SpanTarget,
+)
 from ragaliq.core.results import EvidenceSpan, JudgeUsage, Status
-from ragaliq.errors import SinkError
 from ragaliq.records import evaluation_record
 from ragaliq.telemetry.content import ContentPolicy
 

@@ -11,7 +11,8 @@ from contextlib import closing, contextmanager, suppress
 import pytest
 
 from connections import listening
-from ragaliq.errors import ConfigurationError, SinkError
+from ragaliq import SinkError
+from ragaliq.errors import ConfigurationError
 from ragaliq.records import http
 from ragaliq.records.langfuse import LangfuseSink
 from ragaliq.records.langsmith import LangSmithSink

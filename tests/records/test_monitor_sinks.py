@@ -1,7 +1,6 @@
 import pytest
 
-from ragaliq import ConfigurationError, Monitor
-from ragaliq.errors import SinkError
+from ragaliq import ConfigurationError, Monitor, SinkError
 from ragaliq.records.store import read_records
 from ragaliq.testing import ScriptedJudge
 

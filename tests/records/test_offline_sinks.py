@@ -1,7 +1,7 @@
 import pytest
 
-from ragaliq import ConfigurationError, RAGTestCase, evaluate
-from ragaliq.errors import SinkError, StoreError
+from ragaliq import ConfigurationError, RAGTestCase, SinkError, evaluate
+from ragaliq.errors import StoreError
 from ragaliq.records.store import read_records
 from ragaliq.scoring.scorer import Scorer
 from ragaliq.testing import ScriptedJudge

@@ -8,9 +8,8 @@ from uuid import UUID
 
 import pytest
 
-from ragaliq import ConfigurationError
+from ragaliq import ConfigurationError, SinkError
 from ragaliq.core.results import Status
-from ragaliq.errors import SinkError
 from ragaliq.records.langfuse import LangfuseSink
 from ragaliq.records.langsmith import LangSmithSink
 from ragaliq.records.mlflow import MLflowSink

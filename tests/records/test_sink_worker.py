@@ -4,8 +4,7 @@ from collections import Counter
 
 import pytest
 
-from ragaliq import is_suppressed
-from ragaliq.errors import SinkError
+from ragaliq import SinkError, is_suppressed
 from ragaliq.records.sinks import SinkLimits, SinkWorker
 
 FAST = {"backoff": 0.001, "max_backoff": 0.01, "timeout": 5.0}

@@ -5,9 +5,8 @@ from contextlib import closing
 
 import pytest
 
-from ragaliq import ConfigurationError, DatasetError
+from ragaliq import ConfigurationError, DatasetError, SinkError
 from ragaliq.core.results import Status
-from ragaliq.errors import SinkError
 from ragaliq.records.sqlite_file import SCHEMA_VERSION
 from ragaliq.records.store import SQLiteStore, read_records
 

@@ -5,9 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from ragaliq import ClaimDetail, EvaluationResult, RAGTestCase
+from ragaliq import ClaimDetail, EvaluationResult, RAGTestCase, SinkError
 from ragaliq.core.results import Evaluation, JudgeUsage
-from ragaliq.errors import SinkError
 from ragaliq.records import SinkSet, evaluation_record
 from ragaliq.records.sinks import SinkLimits
 from ragaliq.records.store import SQLiteStore, read_records

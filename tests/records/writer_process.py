@@ -8,8 +8,7 @@ import asyncio
 import sys
 import time
 
-from ragaliq import Evaluation, EvaluationResult, RAGTestCase, RunInfo
-from ragaliq.errors import SinkError
+from ragaliq import Evaluation, EvaluationResult, RAGTestCase, RunInfo, SinkError
 from ragaliq.records import evaluation_record
 from ragaliq.records.store import SQLiteStore
 from ragaliq.telemetry.content import ContentPolicy
