@@ -36,7 +36,7 @@ def provided_passages(content: Any, *metadata: Any) -> list[Passage]:
         metadata: Mappings with further keys of the response.
     """
     todo: list[Any] = []
-    for block in content if isinstance(content, list | tuple) else ():
+    for block in content if isinstance(content, (list, tuple)) else ():
         kind = block.get("type") if isinstance(block, Mapping) else None
         if kind in {"text", "output_text"}:
             todo += [block.get("citations"), block.get("annotations")]
@@ -54,7 +54,7 @@ def passages_inside(*values: Any) -> list[Passage]:
     while todo and looked_at < _MOST_VALUES:
         held = todo.pop()
         looked_at += 1
-        if isinstance(held, list | tuple):
+        if isinstance(held, (list, tuple)):
             todo += reversed(held[:_MOST_VALUES])
         elif isinstance(held, Mapping):
             # Places in a document that was given are in the prompt already.
@@ -69,6 +69,6 @@ def passages_inside(*values: Any) -> list[Passage]:
             todo += [
                 value
                 for key, value in islice(held.items(), _MOST_VALUES)
-                if key not in _SAID and isinstance(value, list | tuple | Mapping)
+                if key not in _SAID and isinstance(value, (list, tuple, Mapping))
             ][::-1]
     return list(found.values())

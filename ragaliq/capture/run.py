@@ -7,7 +7,7 @@ answer (`ragaliq.capture.evidence`), and by steps only if no prompt is known.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
@@ -62,6 +62,9 @@ _NO_MATERIAL = frozenset({*_OF_HISTORY, *NO_QUESTION_KEYS})
 _LEAST_REPLY = 5  # spaces of a reply that a later run may repeat
 _LEAST_SPACES = 2  # of a text that may be more than a setting
 _OF_ANSWER = frozenset({"", *ANSWER_KEYS})  # spans show the only value of a step without its key
+# Made once: `TextPassed | Replied` would be made for each event.
+_OF_TEXT = (TextPassed, Replied)
+_OF_PASSAGES = (Retrieved, ToolReturned, Answering, Provided, CitedSources)
 _SEARCHES = (Provided, Retrieved, Searched, Reranked, ToolReturned, Answering, CitedSources)
 # Checked once for each combination: there are few, and every run has one.
 _sources = lru_cache(maxsize=256)(CaseSources)
@@ -306,13 +309,13 @@ class RunLog:
         events = self._events[self._weighed_events :]
         self._weighed_events += len(events)
         for event in events:  # on the request path: as little as possible for each text
-            if isinstance(event, ModelCalled):
+            if isinstance(event, _OF_TEXT):
+                weighed[id(event.text)] = len(event.text)
+            elif isinstance(event, ModelCalled):
                 for message in event.messages:
                     for text in message.texts + message.documents:
                         weighed[id(text)] = len(text)
-            elif isinstance(event, TextPassed | Replied):
-                weighed[id(event.text)] = len(event.text)
-            elif not isinstance(event, Searched):
+            else:
                 for passages in _lists_in(event):
                     if id(passages) in weighed:
                         continue  # what a retriever returned and the next step was given
@@ -558,19 +561,15 @@ def _share_words(text: str, other: str) -> bool:
     return 2 * len(some & others) >= min(len(some), len(others))
 
 
-def _lists_in(event: Event) -> Iterator[Passages]:
+def _lists_in(event: Event) -> Collection[Passages]:
     """Lists of passages in an event."""
+    if isinstance(event, _OF_PASSAGES):
+        return (event.passages,)
     if isinstance(event, StepGiven):
-        yield from event.by_key.values()
-    elif isinstance(event, StepReturned):
-        if event.passages is not None:
-            yield event.passages
-        yield from (event.by_key or {}).values()
-    elif isinstance(event, Reranked):
-        yield event.passages
-        yield event.given
-    elif isinstance(event, Retrieved | ToolReturned | Answering | Provided | CitedSources):
-        yield event.passages
+        return event.by_key.values()
+    if isinstance(event, StepReturned):
+        return (event.by_key or {}).values() if event.passages is None else (event.passages,)
+    return (event.passages, event.given) if isinstance(event, Reranked) else ()
 
 
 def _calls(events: Sequence[Event], parents: Mapping[Step, Step | None], answer: str) -> list[Call]:

@@ -211,7 +211,7 @@ def text_blocks(content: Any) -> tuple[str, ...]:
     if isinstance(content, str):
         return (content,)
     texts = []
-    for block in map(plain, content) if isinstance(content, list | tuple) else ():
+    for block in map(plain, content) if isinstance(content, _LISTS) else ():
         text = block
         if isinstance(block, Mapping):
             text = plain(block.get("text")) if block.get("type", "text") == "text" else None
@@ -227,7 +227,7 @@ def document_blocks(content: Any) -> tuple[str, ...]:
     """
     texts: tuple[str, ...] = ()
     content = plain(content)
-    for block in map(plain, content) if isinstance(content, list | tuple) else ():
+    for block in map(plain, content) if isinstance(content, _LISTS) else ():
         if not isinstance(block, Mapping):
             continue
         kind, source = block.get("type"), plain(block.get("source"))
@@ -276,6 +276,8 @@ def _split_question(texts: Sequence[str]) -> tuple[str, list[str]]:
     A block that ends its sentence is a text of its own, and so is a long one next to a block that
     asks; others are pieces of one.
     """
+    if len(texts) == 1:  # most of them
+        return _split_files(texts[0])
     split = [_split_files(text) for text in texts]
     files = [file for _, held in split for file in held]
     blocks = [rest for rest, _ in split if rest.strip()]
@@ -585,9 +587,9 @@ class Reader:
         value = plain(value)
         if value is None or isinstance(value, str) or self.message(value) is not None:
             return None if value is None else self.answer(value, where)
-        if isinstance(value, list | tuple) and (self.messages(value) or self.passages(value)):
+        if isinstance(value, _LISTS) and (self.messages(value) or self.passages(value)):
             return self.answer(value, where) if self.messages(value) else None
-        if not isinstance(value, list | tuple) and self.fields(value) is None:
+        if not isinstance(value, _LISTS) and self.fields(value) is None:
             return None
         left = repeat(object(), _MOST_STATEMENTS)
         stated = self._statements(value, (), left)
@@ -622,9 +624,9 @@ class Reader:
             return [((), value.strip())] if value.strip() else []
         if isinstance(value, bool) or value is None or len(around) > _DEPTH or inside[-1] in around:
             return []
-        if isinstance(value, int | float):
+        if isinstance(value, (int, float)):
             return [((), str(value))]
-        if isinstance(value, list | tuple | set | frozenset):
+        if isinstance(value, (list, tuple, set, frozenset)):
             return [
                 each
                 for held, _ in zip(value, left, strict=False)
@@ -741,13 +743,13 @@ class Reader:
 
     def _passages(self, value: Any, depth: int, left: Iterator[object]) -> list[Passage]:
         value = plain(value)
-        if value is None or isinstance(value, str | int | float):
+        if value is None or isinstance(value, (str, int, float)):
             return []
         passage = self._document(value)
         if passage is not None or depth == 0:
             return [] if passage is None else [passage]
         inner: Iterable[Any]
-        if isinstance(value, list | tuple | set | frozenset):
+        if isinstance(value, (list, tuple, set, frozenset)):
             inner = value
             if self.messages(value):
                 inner = [message.artifact for message in self.this_turn(value)]
@@ -791,7 +793,7 @@ class Reader:
         """A list of documents, texts or dictionaries with a text; None if it is another."""
         passages: list[Passage] = []
         value = plain(value)
-        held: Iterable[Any] = value if isinstance(value, list | tuple) else (None,)
+        held: Iterable[Any] = value if isinstance(value, _LISTS) else (None,)
         for item in map(plain, islice(held, _MOST_DOCUMENTS)):
             passage = Passage(item) if isinstance(item, str) else self._document(item)
             for key in _TEXT_KEYS if passage is None and isinstance(item, Mapping) else ():
@@ -826,7 +828,7 @@ class Reader:
         score = score_in(metadata)
         return Passage(
             plain(value[key]),
-            str(own_id) if isinstance(own_id, str | int) and own_id != "" else None,
+            str(own_id) if isinstance(own_id, (str, int)) and own_id != "" else None,
             score_in(value) if score is None else score,
             dict(metadata) if metadata else None,
         )

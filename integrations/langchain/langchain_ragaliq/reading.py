@@ -110,7 +110,7 @@ class LangChainReader(Reader):
 
     def question(self, value: Any, where: str = "input") -> Found | None:
         """User's question; a command's update, as of one that resumes a run, is not a question."""
-        if not isinstance(value, str | dict) and type(value).__module__.startswith("langgraph."):
+        if not isinstance(value, (str, dict)) and type(value).__module__.startswith("langgraph."):
             return None
         return super().question(value, where)
 

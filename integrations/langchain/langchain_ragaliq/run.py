@@ -62,7 +62,7 @@ def _follows(tags: Iterable[str] | None) -> bool:
 
 def is_stopped(error: BaseException) -> bool:
     """True if the caller cancelled the run, so that it did not fail."""
-    return isinstance(error, GeneratorExit | asyncio.CancelledError)
+    return isinstance(error, (GeneratorExit, asyncio.CancelledError))
 
 
 class LangChainRun:
@@ -257,7 +257,7 @@ class LangChainRun:
             (documents := READER.document_list(outputs)) is not None
         ):
             log.step_returned(run, documents)
-        elif (fields := READER.fields(outputs)) is not None or isinstance(outputs, list | tuple):
+        elif (fields := READER.fields(outputs)) is not None or isinstance(outputs, (list, tuple)):
             self.has_answered = True
             held = outputs if fields is None else dict(fields)
             log.step_returned(run, by_key=self.state.documents_by_key(held))

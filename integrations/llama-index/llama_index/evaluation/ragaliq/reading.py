@@ -93,7 +93,7 @@ class LlamaIndexReader(Reader):
 
     def passage(self, value: Any) -> Passage | None:
         """A node, as the model sees it."""
-        if isinstance(value, NodeWithScore | BaseNode):
+        if isinstance(value, (NodeWithScore, BaseNode)):
             return next(iter(passages_of([value])), None)
         return super().passage(value)
 
@@ -118,7 +118,7 @@ class LlamaIndexReader(Reader):
     def listed(self, value: Any) -> list[Passage] | None:
         """List as in the base class; nodes without text are skipped."""
         value = plain(value)
-        if isinstance(value, list | tuple):
+        if isinstance(value, (list, tuple)):
             nodes = (NodeWithScore, BaseNode)
             value = [v for v in value if not isinstance(v, nodes) or passages_of([v])]
         return super().listed(value)
@@ -156,7 +156,7 @@ def passages_of(nodes: Iterable[NodeWithScore | BaseNode]) -> list[Passage]:
 def nodes_listed(value: Any) -> list[NodeWithScore | BaseNode]:
     """Nodes in a list; the first ones of very many."""
     held = plain(value)
-    items = islice(held, _MOST_NODES) if isinstance(held, list | tuple) else ()
+    items = islice(held, _MOST_NODES) if isinstance(held, (list, tuple)) else ()
     return [each for each in items if type(each) is NodeWithScore or isinstance(each, _NODES)]
 
 
@@ -185,7 +185,7 @@ def nodes_in(event: Any) -> list[NodeWithScore | BaseNode]:
 
 def sources_of(payload: Any) -> list[NodeWithScore | BaseNode]:
     """Source nodes of a response, including those of its tools."""
-    if isinstance(payload, AgentChatResponse | StreamingAgentChatResponse):
+    if isinstance(payload, (AgentChatResponse, StreamingAgentChatResponse)):
         # LlamaIndex fills in the nodes of its tools' answers, unless they are asynchronous streams.
         inner = (sources_of(output.raw_output) for output in payload.sources)
         return nodes_listed(payload.source_nodes) or [node for nodes in inner for node in nodes]
@@ -284,11 +284,11 @@ def labels_of(tags: Mapping[str, Any]) -> tuple[str, ...]:
     """
     labels: list[str] = []
     for key, value in tags.items():
-        if key == "tags" and isinstance(value, list | tuple | set | frozenset):
+        if key == "tags" and isinstance(value, (list, tuple, set, frozenset)):
             labels += map(str, value)
         elif value is True:
             labels.append(key)
-        elif key != "session_id" and isinstance(value, str | int) and value is not False:
+        elif key != "session_id" and isinstance(value, (str, int)) and value is not False:
             labels.append(f"{key}={plain(value)}")
     return tuple(labels)
 
@@ -382,7 +382,7 @@ def _texts_in(value: Any, depth: int = 5) -> list[str]:
         return []
     if isinstance(value, Mapping):
         value = list(value.values())
-    elif not isinstance(value, list | tuple):
+    elif not isinstance(value, (list, tuple)):
         value = list(getattr(value, "__dict__", {}).values())
     return [text for item in value for text in _texts_in(item, depth - 1)]
 

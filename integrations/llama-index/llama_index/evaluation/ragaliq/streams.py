@@ -35,7 +35,7 @@ def is_failure(error: BaseException | None) -> bool:
 
 def failure_reason(error: BaseException | None) -> str:
     """Reason why a run that ended with `error` is incomplete."""
-    is_stopped = isinstance(error, asyncio.CancelledError | GeneratorExit | KeyboardInterrupt)
+    is_stopped = isinstance(error, (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt))
     return "cancelled" if is_stopped else "errored"
 
 
