@@ -20,6 +20,9 @@ class RunFilter:
             followed. None follows every run.
         ignore: Names, tags or metadata of runs that are not followed, nor anything inside them.
 
+    Attributes:
+        is_empty: Whether every run is followed.
+
     Raises:
         ConfigurationError: One of them is neither a text nor a mapping.
     """
@@ -27,6 +30,7 @@ class RunFilter:
     def __init__(self, only: Chosen | None = None, ignore: Chosen | None = None) -> None:
         self._only = None if only is None else _listed("only", only)
         self._ignore = () if ignore is None else _listed("ignore", ignore)
+        self.is_empty = only is None and ignore is None
 
     def chooses(self, name: str, tags: Collection[str], metadata: Mapping[str, Any]) -> bool:
         """Check whether `only` matches a run."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias, cast, get_args
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, TypeAlias
 
 from ragaliq.capture.texts import Message
 from ragaliq.core.passages import Passage, json_safe
@@ -13,14 +14,33 @@ Passages: TypeAlias = Sequence[Passage]
 ByKey: TypeAlias = Mapping[Any, Passages]
 
 
-class ModelCalled(NamedTuple):
+@dataclass(slots=True, eq=False)
+class Event:
+    """Event of a run.
+
+    Made on the request path, a dozen for each request: not a named tuple or a frozen class, which
+    take twice as long or more to make.
+    """
+
+    is_search: ClassVar[bool] = False
+    """Whether it shows that the run looked for evidence."""
+
+    @property
+    def lists(self) -> Collection[Passages]:
+        """Lists of passages in it."""
+        return ()
+
+
+@dataclass(slots=True, eq=False)
+class ModelCalled(Event):
     """A model was called with these messages."""
 
     step: Step
     messages: Sequence[Message]
 
 
-class Replied(NamedTuple):
+@dataclass(slots=True, eq=False)
+class Replied(Event):
     """A model replied.
 
     Attributes:
@@ -33,51 +53,106 @@ class Replied(NamedTuple):
     tool_arguments: Sequence[str] = ()
 
 
-class Searched(NamedTuple):
+@dataclass(slots=True, eq=False)
+class Searched(Event):
     """A retriever began with a query."""
+
+    is_search = True
 
     step: Step
     query: str
 
 
-class Retrieved(NamedTuple):
+@dataclass(slots=True, eq=False)
+class _OfPassages(Event):
+    """Event about one list of passages."""
+
+    is_search = True
+
+    step: Step
+    passages: Passages
+
+    @property
+    def lists(self) -> Collection[Passages]:
+        """See `Event`."""
+        return (self.passages,)
+
+
+@dataclass(slots=True, eq=False)
+class Retrieved(_OfPassages):
     """A retriever ended with these documents."""
 
-    step: Step
-    passages: Passages
 
-
-class Reranked(NamedTuple):
-    """A reranker kept these passages of those it was given."""
-
-    step: Step
-    passages: Passages
-    given: Passages
-
-
-class ToolReturned(NamedTuple):
+@dataclass(slots=True, eq=False)
+class ToolReturned(_OfPassages):
     """A tool ended with these texts or documents."""
 
-    step: Step
+
+@dataclass(slots=True, eq=False)
+class Answering(_OfPassages):
+    """A step began that answers from exactly these passages."""
+
+
+@dataclass(slots=True, eq=False)
+class Provided(_OfPassages):
+    """A model's provider searched for its reply and found these passages; they are in no prompt."""
+
+
+@dataclass(slots=True, eq=False)
+class CitedSources(Event):
+    """The run's output names these as its sources."""
+
+    is_search = True
+
     passages: Passages
 
+    @property
+    def lists(self) -> Collection[Passages]:
+        """See `Event`."""
+        return (self.passages,)
 
-class StepGiven(NamedTuple):
+
+@dataclass(slots=True, eq=False)
+class Reranked(_OfPassages):
+    """A reranker kept these passages of those it was given."""
+
+    given: Passages
+
+    @property
+    def lists(self) -> Collection[Passages]:
+        """See `Event`."""
+        return (self.passages, self.given)
+
+
+@dataclass(slots=True, eq=False)
+class StepGiven(Event):
     """A step was given lists of documents, by key."""
 
     step: Step
     by_key: ByKey
 
+    @property
+    def lists(self) -> Collection[Passages]:
+        """See `Event`."""
+        return self.by_key.values()
 
-class StepReturned(NamedTuple):
+
+@dataclass(slots=True, eq=False)
+class StepReturned(Event):
     """A step returned documents (`passages`), or a state that holds lists of them (`by_key`)."""
 
     step: Step
     passages: Passages | None
     by_key: ByKey | None
 
+    @property
+    def lists(self) -> Collection[Passages]:
+        """See `Event`."""
+        return (self.by_key or {}).values() if self.passages is None else (self.passages,)
 
-class TextPassed(NamedTuple):
+
+@dataclass(slots=True, eq=False)
+class TextPassed(Event):
     """A step got or returned a text under a key; the key is empty if the text is the value.
 
     It may be a context, the answer, or a text of the application in a prompt without documents.
@@ -89,53 +164,18 @@ class TextPassed(NamedTuple):
     is_input: bool = False
 
 
-class Answering(NamedTuple):
-    """A step began that answers from exactly these passages."""
-
-    step: Step
-    passages: Passages
-
-
-class Provided(NamedTuple):
-    """A model's provider searched for its reply and found these passages; they are in no prompt."""
-
-    step: Step
-    passages: Passages
-
-
-class CitedSources(NamedTuple):
-    """The run's output names these as its sources."""
-
-    passages: Passages
-
-
-Event: TypeAlias = (
-    ModelCalled
-    | Replied
-    | Searched
-    | Retrieved
-    | Reranked
-    | ToolReturned
-    | StepGiven
-    | StepReturned
-    | TextPassed
-    | Answering
-    | Provided
-    | CitedSources
-)
-
-
 # Plain data, which JSON carries to another process
 
 
 def write_event(event: Event, steps: Mapping[Step, int]) -> list[Any]:
     """An event as plain data; steps become their numbers."""
     written: list[Any] = [type(event).__name__]
-    for name, value in zip(event._fields, event, strict=True):
-        if name == "step":
+    for field in fields(event):
+        value = getattr(event, field.name)
+        if field.name == "step":
             written.append(steps.get(value, -1))
         else:
-            write, _ = _FORMS.get(name, _TEXT)
+            write, _ = _FORMS.get(field.name, _TEXT)
             written.append(None if value is None else write(value))
     return written
 
@@ -144,10 +184,10 @@ def read_event(written: Sequence[Any]) -> Event:
     """The event that `write_event` wrote."""
     kind = _KINDS[written[0]]
     values = [
-        value if value is None or name == "step" else _FORMS.get(name, _TEXT)[1](value)
-        for name, value in zip(kind._fields, written[1:], strict=True)
+        value if value is None or field.name == "step" else _FORMS.get(field.name, _TEXT)[1](value)
+        for field, value in zip(fields(kind), written[1:], strict=True)
     ]
-    return cast("Event", kind(*values))
+    return kind(*values)
 
 
 def write_messages(messages: Iterable[Message]) -> list[Any]:
@@ -176,7 +216,23 @@ def read_passages(written: Sequence[Sequence[Any]]) -> list[Passage]:
     return [Passage(*each) for each in written]
 
 
-_KINDS: dict[str, Any] = {kind.__name__: kind for kind in get_args(Event)}
+_KINDS: dict[str, type[Event]] = {
+    kind.__name__: kind
+    for kind in (
+        ModelCalled,
+        Replied,
+        Searched,
+        Retrieved,
+        Reranked,
+        ToolReturned,
+        StepGiven,
+        StepReturned,
+        TextPassed,
+        Answering,
+        Provided,
+        CitedSources,
+    )
+}
 _TEXT: tuple[Callable[[Any], Any], Callable[[Any], Any]] = str, str
 _PASSAGES = write_passages, read_passages
 # How fields other than texts are written and read.

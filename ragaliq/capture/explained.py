@@ -57,6 +57,8 @@ class Explanations:
         self._latest[run_id] = found
         if len(self._latest) > _LATEST:
             self._latest.popitem(last=False)
+        if not self._logger.isEnabledFor(logging.DEBUG):
+            return
         if isinstance(found, str):
             self._logger.debug("run %s is not evaluated: %s", run_id, found)
         else:

@@ -93,6 +93,8 @@ class Overrides:
 
     def question(self, inputs: Any) -> Found | None:
         """Question under the application's key."""
+        if not self._paths["question"]:
+            return None
         held = self._at("question", inputs)
         found = (self._reader.question(each, f"input.{path}") for path, each in held)
         return next(filter(None, found), None)
@@ -100,7 +102,7 @@ class Overrides:
     def passages(self, value: Any) -> list[Passage] | None:
         """Context under the application's keys; None if it is not there."""
         found: list[Passage] | None = None
-        for path, held in self._at("context", value):
+        for path, held in self._at("context", value) if self._paths["context"] else ():
             listed = [held] if isinstance(held, str) else held
             passages = self._reader.listed(listed)
             if passages is None:
@@ -115,6 +117,8 @@ class Overrides:
         Its function takes precedence over its events, and those over its keys. The answer is looked
         up in `fresh`, the outputs without answers of earlier turns.
         """
+        if self.is_empty:
+            return True
         try:
             self._name_extracted(log, inputs, outputs)
         except _UnreadableError as error:

@@ -7,7 +7,7 @@ answer (`ragaliq.capture.evidence`), and by steps only if no prompt is known.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
@@ -64,8 +64,6 @@ _LEAST_SPACES = 2  # of a text that may be more than a setting
 _OF_ANSWER = frozenset({"", *ANSWER_KEYS})  # spans show the only value of a step without its key
 # Made once: `TextPassed | Replied` would be made for each event.
 _OF_TEXT = (TextPassed, Replied)
-_OF_PASSAGES = (Retrieved, ToolReturned, Answering, Provided, CitedSources)
-_SEARCHES = (Provided, Retrieved, Searched, Reranked, ToolReturned, Answering, CitedSources)
 # Checked once for each combination: there are few, and every run has one.
 _sources = lru_cache(maxsize=256)(CaseSources)
 _NOT_FOUND = Found("", "")
@@ -316,7 +314,7 @@ class RunLog:
                     for text in message.texts + message.documents:
                         weighed[id(text)] = len(text)
             else:
-                for passages in _lists_in(event):
+                for passages in event.lists:
                     if id(passages) in weighed:
                         continue  # what a retriever returned and the next step was given
                     weighed[id(passages)] = 0
@@ -329,7 +327,7 @@ class RunLog:
     def has_retrieved(self) -> bool:
         """True if the run searched for documents, got some to cite, or called a tool."""
         return any(
-            isinstance(event, _SEARCHES)
+            event.is_search
             or (
                 isinstance(event, ModelCalled)
                 and any(message.documents or message.role == "tool" for message in event.messages)
@@ -561,17 +559,6 @@ def _share_words(text: str, other: str) -> bool:
     return 2 * len(some & others) >= min(len(some), len(others))
 
 
-def _lists_in(event: Event) -> Collection[Passages]:
-    """Lists of passages in an event."""
-    if isinstance(event, _OF_PASSAGES):
-        return (event.passages,)
-    if isinstance(event, StepGiven):
-        return event.by_key.values()
-    if isinstance(event, StepReturned):
-        return (event.by_key or {}).values() if event.passages is None else (event.passages,)
-    return (event.passages, event.given) if isinstance(event, Reranked) else ()
-
-
 def _calls(events: Sequence[Event], parents: Mapping[Step, Step | None], answer: str) -> list[Call]:
     """Model calls of the run, in the order of their beginnings."""
     # A model below a retriever writes queries, unless it answers there.
@@ -624,7 +611,7 @@ def _candidates(events: Sequence[Event]) -> list[Candidate]:
     for at, event in enumerate(events):
         if isinstance(event, TextPassed) and event.key in CONTEXT_KEYS:
             found.append(Candidate(Passage(event.text), at, is_all=True))
-        for passages in _lists_in(event):
+        for passages in event.lists:
             if id(passages) in taken or isinstance(event, Provided):
                 continue
             taken.add(id(passages))

@@ -435,7 +435,7 @@ class Reader:
         """User's question of this turn in an application's inputs, or None."""
         value = plain(value)
         if isinstance(value, str):
-            asked = self._asked_in_json(value, where)
+            asked = self._asked_in_json(value, where) if "{" in value else None
             return asked or question_in((value,), where)
         message = self.message(value)
         if message is not None:
@@ -675,7 +675,7 @@ class Reader:
             fields = self.fields(inputs) or {}
             for key in _HISTORY_KEYS:
                 held = fields.get(key)
-                if messages := self.messages(held) or _exchanges(held):
+                if held is not None and (messages := self.messages(held) or _exchanges(held)):
                     return messages
             held = plain(fields.get("messages"))
         if not isinstance(held, _LISTS) or len(held) < 2:
@@ -775,8 +775,9 @@ class Reader:
             return None
         passages: list[Passage] = []
         for item in islice(value, _MOST_DOCUMENTS):
-            # The shorter way for most: it is gone for each document of each step.
-            passage = self._document(item) if isinstance(item, tuple) else self.passage(item)
+            passage = self.passage(item)
+            if passage is None and isinstance(item, tuple):
+                passage = self._document(item)
             if passage is None:
                 return None
             passages.append(passage)

@@ -123,8 +123,8 @@ def _read(messages: list[list[BaseMessage]], options: Mapping[str, Any]) -> list
 def _contained(event: E) -> E:
     """Contain every error of an event handler.
 
-    The ones often called do so themselves: passing keyword arguments on would cost as much as what
-    they do.
+    The ones that every request calls do so themselves: passing keyword arguments on would cost as
+    much as what they do.
     """
 
     @functools.wraps(event)
@@ -340,6 +340,8 @@ class RagaliqCallbackHandler(FramingHandler, BaseCallbackHandler):
         **_: Any,
     ) -> bool:
         """True if an outermost run may be captured, by its name, tags and metadata."""
+        if self._filter.is_empty:
+            return True
         described = name or "", tags or (), metadata or {}
         if self._filter.ignores(*described):
             self._registry.ignore(run_id.int)
@@ -541,7 +543,6 @@ class RagaliqCallbackHandler(FramingHandler, BaseCallbackHandler):
         except Exception as error:  # noqa: BLE001 - as above
             self._log_failure(error)
 
-    @_contained
     def on_chat_model_start(
         self,
         serialized: dict[str, Any],
@@ -552,7 +553,14 @@ class RagaliqCallbackHandler(FramingHandler, BaseCallbackHandler):
         **kwargs: Any,
     ) -> None:
         """Handle a call of a chat model."""
-        self._model_called(run_id, parent_run_id, kwargs, lambda _: _read(messages, kwargs))
+        try:
+            root = self._part_started(run_id, parent_run_id)
+            if root is not None and root.handle is not None:
+                root.model_called(run_id.int, _read(messages, kwargs))
+            elif root is None and self._is_lone(run_id, parent_run_id, kwargs):
+                self._lone_call_started(run_id, _read(messages, kwargs))
+        except Exception as error:  # noqa: BLE001 - as above
+            self._log_failure(error)
 
     @_contained
     def on_llm_start(
@@ -565,42 +573,23 @@ class RagaliqCallbackHandler(FramingHandler, BaseCallbackHandler):
         **kwargs: Any,
     ) -> None:
         """Handle a call of a completion model."""
-        self._model_called(
-            run_id,
-            parent_run_id,
-            kwargs,
-            lambda root: (
-                [Message("user", tuple(prompts[:1]))]
-                if root is None
-                else root.messages_of(prompts[:1])
-            ),
-        )
-
-    def _model_called(
-        self,
-        run_id: UUID,
-        parent_id: UUID | None,
-        described: dict[str, Any],
-        read: Callable[[LangChainRun | None], list[Message]],
-    ) -> None:
-        """Handle a call of a model; its prompt is read only if it counts."""
-        root = self._part_started(run_id, parent_id)
+        root = self._part_started(run_id, parent_run_id)
         if root is not None and root.handle is not None:
-            root.open_models.add(run_id.int)
-            root.log.model_called(run_id.int, read(root))
-        elif root is None and self._is_lone(run_id, parent_id, described):
-            self._lone_call_started(run_id, read(None))
+            root.model_called(run_id.int, root.messages_of(prompts[:1]))
+        elif root is None and self._is_lone(run_id, parent_run_id, kwargs):
+            self._lone_call_started(run_id, [Message("user", tuple(prompts[:1]))])
 
-    @_contained
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
         """Handle a model's reply."""
-        root = self._evaluated_root(run_id.int)
-        if root is not None:
-            root.replied(run_id.int, response)
-            if root.key == run_id.int:
-                self._root_ended(root, root.message or root.reply, None, is_stream=False)
+        try:
+            root = self._evaluated_root(run_id.int)
+            if root is not None:
+                root.replied(run_id.int, response)
+                if root.key == run_id.int:
+                    self._root_ended(root, root.message or root.reply, None, is_stream=False)
+        except Exception as error:  # noqa: BLE001 - as above
+            self._log_failure(error)
 
-    @_contained
     def on_retriever_start(
         self,
         serialized: dict[str, Any],
@@ -611,28 +600,33 @@ class RagaliqCallbackHandler(FramingHandler, BaseCallbackHandler):
         **kwargs: Any,
     ) -> None:
         """Handle a retriever's query."""
-        root = self._part_started(run_id, parent_run_id)
-        if root is None:
-            # A chain inside it writes queries, not answers.
-            self._registry.ignore(run_id.int)
-            if self._is_lone(run_id, parent_run_id, kwargs) and not is_suppressed():
-                unused = functools.partial(self._count_lone_call, run_id)
-                self._searches.open(search := Search(query, run_id.int, unused))
-                note_search(search)
-        elif root.handle is not None:
-            root.retrievers.add(run_id.int)  # models below it write queries, not answers
-            root.log.searched(run_id.int, query)
+        try:
+            root = self._part_started(run_id, parent_run_id)
+            if root is None:
+                # A chain inside it writes queries, not answers.
+                self._registry.ignore(run_id.int)
+                if self._is_lone(run_id, parent_run_id, kwargs) and not is_suppressed():
+                    unused = functools.partial(self._count_lone_call, run_id)
+                    self._searches.open(search := Search(query, run_id.int, unused))
+                    note_search(search)
+            elif root.handle is not None:
+                root.retrievers.add(run_id.int)  # models below it write queries, not answers
+                root.log.searched(run_id.int, query)
+        except Exception as error:  # noqa: BLE001 - as above
+            self._log_failure(error)
 
-    @_contained
     def on_retriever_end(
         self, documents: Sequence[Document], *, run_id: UUID, **kwargs: Any
     ) -> None:
         """Handle a retriever's documents."""
-        root = self._evaluated_root(run_id.int)
-        if root is not None:
-            root.retrieved(run_id.int, documents)
-        elif (search := self._searches.runs.get(run_id.int)) is not None:
-            search.passages = READER.document_list(documents) or ()
+        try:
+            root = self._evaluated_root(run_id.int)
+            if root is not None:
+                root.retrieved(run_id.int, documents)
+            elif (search := self._searches.runs.get(run_id.int)) is not None:
+                search.passages = READER.document_list(documents) or ()
+        except Exception as error:  # noqa: BLE001 - as above
+            self._log_failure(error)
 
     @_contained
     def on_tool_start(

@@ -181,9 +181,10 @@ class StateReader:
         for key, value in islice(values.items(), _MOST_KEYS):
             if value is None or id(value) in self._texts:
                 continue
-            if isinstance(value, str) and (text := plain(value)):
+            if isinstance(value, str):
                 self._texts[id(value)] = value
-                yield key, text
+                if text := plain(value):
+                    yield key, text
             elif type(value) in {list, tuple, dict} and value:
                 self._texts[id(value)] = value
                 for text in islice(texts_in(value, 3), _SAMPLE):
@@ -241,12 +242,11 @@ def _documents_listed(values: Sequence[Any], key: Any) -> list[Passage] | None:
     return READER.listed(some) if is_hit or is_text else None
 
 
-def tool_answer(message: Any) -> Found | None:
+def tool_answer(calls: Sequence[Mapping[str, Any]]) -> Found | None:
     """Answer in the arguments of a tool that a message calls to end the run.
 
     Such a tool takes the answer and no query.
     """
-    calls: Sequence[Any] = getattr(message, "tool_calls", None) or ()
     if len(calls) != 1:
         return None
     arguments = calls[0].get("args") or {}

@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -70,8 +71,29 @@ class LangChainRun:
 
     A run that is not evaluated has no handle and little else: it is remembered only so that its
     children are not taken for roots. Runs go by the integer of their id, which a dictionary finds
-    several times faster than a `UUID`.
+    several times faster than a `UUID`. Defaults are of the class: most runs keep most of them.
     """
+
+    closed = False
+    session_id: str | None = None
+    inputs: Any = None
+    input_items = 0
+    question: Found | None = None
+    prompt_question: Found | None = None
+    prompt: ChatPromptValue | None = None  # the latest
+    keyed_passages: list[Passage] | None = None
+    # The latest retriever's parent, what it returned, and that as it was read.
+    fetched: tuple[int | None, Any, Sequence[Passage]] = _NOT_FETCHED
+    # The latest reply of a model outside retrievers, and the message that has it.
+    reply = ""
+    message: BaseMessage | None = None
+    # The answer in the arguments of the last call of tools, in case nothing is said after it.
+    tool_answer: Found | None = None
+    guarded: set[str] | None = None
+    is_interrupted = False
+    # What a thread's state had under the keys of answers before any step may have answered.
+    kept: Mapping[Any, Any] = MappingProxyType({})
+    has_answered = False
 
     def __init__(
         self,
@@ -81,7 +103,6 @@ class LangChainRun:
     ) -> None:
         self.key: Any = run_id.int  # of any kind, as a registry asks
         self.handle = handle
-        self.closed = False
         self.started = time.monotonic()
         self.has_child = handle is None  # of a run that is not evaluated nothing is looked at
         if handle is None:
@@ -97,29 +118,10 @@ class LangChainRun:
         # The best span found so far, and how.
         self._span = span_by_run_id(run_id)
         self._ambient = trace.get_current_span()
-        self.session_id: str | None = None
-        self.inputs: Any = None
-        self.input_items = 0
-        self.question: Found | None = None
-        self.prompt_question: Found | None = None
-        self.prompt: ChatPromptValue | None = None  # the latest
-        self.keyed_passages: list[Passage] | None = None
         self.open_models: set[int] = set()
         self.open_steps: set[int] = set()
         self.retrievers: set[int] = set()
-        # The latest retriever's parent, what it returned, and that as it was read.
-        self.fetched: tuple[int | None, Any, Sequence[Passage]] = _NOT_FETCHED
-        # The latest reply of a model outside retrievers, and the message that has it.
-        self.reply = ""
-        self.message: BaseMessage | None = None
-        # The answer in the arguments of the last call of tools, in case nothing is said after it.
-        self.tool_answer: Found | None = None
-        self.guarded: set[str] | None = None
-        self.is_interrupted = False
         self.state = StateReader()
-        # What a thread's state had under the keys of answers before any step may have answered.
-        self.kept: dict[Any, Any] = {}
-        self.has_answered = False
 
     @property
     def size(self) -> int:
@@ -200,7 +202,8 @@ class LangChainRun:
             return
         if self.log.keeps_turns and not self.has_answered:
             fields = READER.fields(inputs) or {}
-            self.kept |= {k: fields[k] for k in self.answer_keys & fields.keys()}
+            kept = {k: fields[k] for k in self.answer_keys & fields.keys()}
+            self.kept = {**self.kept, **kept}
         around, documents, passages = self.fetched
         if passages and inputs is documents and around == parent and _follows(tags):
             # A sequence gives it what its retriever returned: nobody had that in between.
@@ -208,6 +211,11 @@ class LangChainRun:
             self.log.step_given(run, {None: passages})
         else:
             self.step_given(run, inputs)
+
+    def model_called(self, step: int, messages: list[Message]) -> None:
+        """Handle a call of a model."""
+        self.open_models.add(step)
+        self.log.model_called(step, messages)
 
     def messages_of(self, prompts: Sequence[str]) -> list[Message]:
         """Prompt of a completion model: the messages that it is written from, if they are known."""
@@ -234,15 +242,18 @@ class LangChainRun:
     def step_ended(self, run: int, outputs: Any) -> None:
         """Handle the end of a step."""
         self.open_steps.discard(run)
-        outputs = plain(outputs)
         log = self.log
+        # Most return a text of the plain class.
+        outputs = outputs if type(outputs) is str else plain(outputs)
         if isinstance(outputs, str):
             log.text_passed(run, outputs)
         elif isinstance(outputs, dict):
             self.has_answered = self.has_answered or not self.answer_keys.isdisjoint(outputs)
             log.step_returned(run, by_key=self.state.documents_by_key(outputs))
             for key, value in islice(outputs.items(), _MOST_KEYS):
-                if isinstance(value, str):  # the texts of messages are of a kind of their own
+                if type(value) is str:
+                    log.text_passed(run, value, key)
+                elif isinstance(value, str):  # the texts of messages are of a kind of their own
                     log.text_passed(run, plain(value), key)
                 elif type(value) is list and key not in _CONTEXT_KEYS:
                     self._listed(run, value, key)
@@ -276,24 +287,21 @@ class LangChainRun:
         text = first.text if first else ""
         tool_arguments: Sequence[str] = ()
         message = getattr(first, "message", None)
+        calls: Sequence[Mapping[str, Any]] = getattr(message, "tool_calls", None) or ()
         if message is not None:
-            if not isinstance(message.content, str):
-                text = "".join(text_blocks(message.content))
-            if calls := getattr(message, "tool_calls", ()):
-                tool_arguments = [each for call in calls for each in texts_in(call.get("args"))]
-            self.log.provided(
-                run,
-                provided_passages(
-                    message.content, message.additional_kwargs, message.response_metadata
-                ),
-            )
+            content = message.content
+            if not isinstance(content, str):
+                text = "".join(text_blocks(content))
+            tool_arguments = [each for call in calls for each in texts_in(call.get("args"))]
+            found = message.additional_kwargs, message.response_metadata
+            self.log.provided(run, provided_passages(content, *found))
         self.log.replied(run, text, tool_arguments)
         at: int | None = run
         while at is not None and at not in self.retrievers:
             at = self.steps.get(at)
         if at is None:
             self.reply, self.message = text, message
-            self.tool_answer = tool_answer(message)
+            self.tool_answer = tool_answer(calls) if calls else None
 
     def tool_ended(self, run: int, output: Any) -> None:
         """Handle a tool's result."""
@@ -351,7 +359,7 @@ class LangChainRun:
             self.run_given(inputs, self.log.metadata, self.log.tags)
         if isinstance(outputs, list) and 1 < self.input_items == len(outputs):
             return "several_questions"
-        fresh = self._fresh(outputs)
+        fresh = self._fresh(outputs) if self.kept else outputs
         answer = READER.answer(fresh) or self._reply(fresh) or self.tool_answer
         # A stream that is broken off ends like any other, but before its steps and its model do. A
         # model that was itself given up, say for a faster one, is open as well: then the answer is
@@ -375,9 +383,10 @@ class LangChainRun:
             log.passages = self.keyed_passages
         if self.message is not None and log.answer.text == self.reply:
             log.blocks = self.message.content
-        log.metadata = {
-            k: v for k, v in log.metadata.items() if not k.startswith(_FRAMEWORK_METADATA)
-        }
+        if log.metadata:
+            log.metadata = {
+                k: v for k, v in log.metadata.items() if not k.startswith(_FRAMEWORK_METADATA)
+            }
         sources = None if isinstance(outputs, str) else READER.context(outputs)
         if log.passages is None and sources is not None:
             log.cited_sources(sources)
@@ -389,7 +398,7 @@ class LangChainRun:
         A graph that stops at a breakpoint, or ends without an answer, returns them again. A resumed
         run has no question: its answer may be from before the interruption.
         """
-        if not self.kept or self.question is None or not isinstance(outputs, dict):
+        if self.question is None or not isinstance(outputs, dict):
             return outputs
         return {k: v for k, v in outputs.items() if k not in self.kept or v is not self.kept[k]}
 

@@ -94,11 +94,13 @@ class LlamaIndexReader(Reader):
     def passage(self, value: Any) -> Passage | None:
         """A node, as the model sees it."""
         if isinstance(value, (NodeWithScore, BaseNode)):
-            return next(iter(passages_of([value])), None)
+            return passage_of(value)
         return super().passage(value)
 
     def fields(self, value: Any) -> Mapping[Any, Any] | None:
         """The fields of an event, also those made up on the spot, and what the base class knows."""
+        if type(value) is dict:  # which is known at once
+            return value
         if isinstance(value, QueryBundle):
             return {"query_str": plain(value.query_str)}
         return fields_of(value) if isinstance(value, Event) else super().fields(value)
@@ -120,7 +122,7 @@ class LlamaIndexReader(Reader):
         value = plain(value)
         if isinstance(value, (list, tuple)):
             nodes = (NodeWithScore, BaseNode)
-            value = [v for v in value if not isinstance(v, nodes) or passages_of([v])]
+            value = [v for v in value if not isinstance(v, nodes) or passage_of(v)]
         return super().listed(value)
 
 
@@ -137,20 +139,27 @@ READER = LlamaIndexReader()
 # Nodes
 
 
+def passage_of(node: NodeWithScore | BaseNode) -> Passage | None:
+    """Convert a retrieved node to a passage; None if it has no text."""
+    # The synthesizers put metadata before the text: claims made from it are in the context.
+    text, shown_as = plain(node.get_content(metadata_mode=MetadataMode.LLM)), ""
+    if not text.strip():
+        return None
+    metadata = node.metadata
+    if "sql_query" in metadata and "col_keys" in metadata:
+        shown_as = plain(node.get_content(metadata_mode=MetadataMode.NONE))
+        text = _rows(text, metadata)
+    return Passage(text, node.node_id, _score_of(node), metadata, shown_as)
+
+
 def passages_of(nodes: Iterable[NodeWithScore | BaseNode]) -> list[Passage]:
     """Convert retrieved nodes to passages; those without text are skipped."""
-    passages = []
-    for node in nodes:
-        # The synthesizers put metadata before the text: claims made from it are in the context.
-        text = plain(node.get_content(metadata_mode=MetadataMode.LLM))
-        if text.strip():
-            metadata, shown_as = node.metadata, ""
-            if "sql_query" in metadata and "col_keys" in metadata:
-                shown_as = plain(node.get_content(metadata_mode=MetadataMode.NONE))
-                text = _rows(text, metadata)
-            score = score_in({"score": getattr(node, "score", None)})
-            passages.append(Passage(text, node.node_id, score, metadata, shown_as))
-    return passages
+    return [passage for node in nodes if (passage := passage_of(node)) is not None]
+
+
+def _score_of(node: NodeWithScore | BaseNode) -> float | None:
+    score = getattr(node, "score", None)
+    return score if type(score) is float else score_in({"score": score})
 
 
 def nodes_listed(value: Any) -> list[NodeWithScore | BaseNode]:
@@ -197,9 +206,7 @@ def sources_of(payload: Any) -> list[NodeWithScore | BaseNode]:
 def shown_passages(nodes: Any) -> list[Passage]:
     """Passages of retrieved nodes as plain code puts them into a prompt: without metadata."""
     return [
-        Passage(
-            text, each.node_id, score_in({"score": getattr(each, "score", None)}), each.metadata
-        )
+        Passage(text, each.node_id, _score_of(each), each.metadata)
         for each in nodes_listed(nodes)
         if (text := plain(each.get_content(metadata_mode=MetadataMode.NONE))).strip()
     ]
@@ -226,11 +233,11 @@ def query_of(bound_args: BoundArguments) -> str:
 
 def text_of(value: Any) -> str:
     """Text of a question of any type; empty if it has none."""
+    if isinstance(value, QueryBundle):
+        return str(plain(value.query_str))
     value = plain(value)
     if isinstance(value, str):
         return value
-    if isinstance(value, QueryBundle):
-        return str(plain(value.query_str))
     if isinstance(value, ChatMessage):
         message = READER.message(value)
         return "" if message is None else asked_in(message)
@@ -245,8 +252,9 @@ def question_of_call(given: Mapping[str, Any]) -> Found:
 
 def _asked(value: Any, where: str) -> Found | None:
     """Question of any type with its files; None if it has none."""
-    message = READER.message(value) if isinstance(value, ChatMessage) else None
-    return question_in((text_of(value),) if message is None else message.texts, where)
+    if isinstance(value, ChatMessage) and (message := READER.message(value)) is not None:
+        return question_in(message.texts, where)
+    return question_in((text_of(value),), where)
 
 
 def question_of_function(given: Mapping[str, Any]) -> Found | None:
@@ -270,7 +278,7 @@ def inputs_of(bound_args: BoundArguments) -> dict[str, Any]:
     """Inputs of a run by name: for a workflow the fields of its start event."""
     given = bound_args.arguments
     start, others = given.get("start_event"), given.get("kwargs") or {}
-    if isinstance(start, Event):
+    if start is not None and isinstance(start, Event):
         return fields_of(start)
     if "start_event" in given:
         return dict(others)
@@ -322,14 +330,14 @@ def reply_of(response: Any) -> tuple[str, list[str]] | None:
     return message.content or "", [text for given in arguments for text in _texts_in(given)]
 
 
-def cited_blocks(response: Any, *, is_streamed: bool = False) -> list[dict[str, Any]]:
+def cited_blocks(response: ChatResponse, *, is_streamed: bool = False) -> list[dict[str, Any]]:
     """Texts of a reply with the citations of each, as in Anthropic's API.
 
     LlamaIndex's client puts citations after their text; in a streamed reply, before it.
     """
     blocks: list[dict[str, Any]] = []
     waiting: list[dict[str, Any]] = []
-    for block in response.message.blocks if isinstance(response, ChatResponse) else ():
+    for block in response.message.blocks:
         if isinstance(block, CitationBlock):
             cited = block.cited_content
             citation = {
@@ -352,12 +360,12 @@ def cited_blocks(response: Any, *, is_streamed: bool = False) -> list[dict[str, 
     return blocks if any(block["citations"] for block in blocks) else []
 
 
-def metadata_of(response: Any) -> list[Any]:
+def metadata_of(response: ChatResponse | CompletionResponse) -> list[Any]:
     """Parts of a response that may hold its provider's search results."""
-    raw = getattr(response, "raw", None)
-    message = getattr(response, "message", None)
-    held = [raw, getattr(response, "additional_kwargs", None)]
-    return [*held, getattr(message, "additional_kwargs", None)]
+    held = [response.raw, response.additional_kwargs]
+    if not isinstance(response, CompletionResponse):
+        held.append(response.message.additional_kwargs)
+    return held
 
 
 def model_name_of(model: Any) -> str | None:
@@ -397,6 +405,8 @@ def output_of(result: Any) -> Any:
 
 def payload_of(result: Any) -> Any:
     """Object with the answer: from a workflow's stop event or a dictionary."""
+    if isinstance(result, _RESPONSES):  # asked first: of the other classes it takes much longer
+        return result
     if isinstance(result, StopEvent):
         return payload_of(fields_of(result) if result.result is None else result.result)
     if isinstance(result, Mapping):

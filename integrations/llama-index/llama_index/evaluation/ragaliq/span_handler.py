@@ -14,7 +14,7 @@ from enum import Enum, auto
 from inspect import BoundArguments
 from operator import is_
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 from uuid import uuid4
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
@@ -22,6 +22,7 @@ from llama_index.core.agent.workflow.workflow_events import AgentWorkflowStartEv
 from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.llms.base import BaseLLM
+from llama_index.core.base.llms.types import CompletionResponse
 from llama_index.core.chat_engine.types import BaseChatEngine, StreamingAgentChatResponse
 from llama_index.core.evaluation import BaseEvaluator
 from llama_index.core.indices.base import BaseIndex
@@ -59,6 +60,7 @@ from llama_index.evaluation.ragaliq.reading import (
     nodes_in,
     nodes_listed,
     output_of,
+    passage_of,
     passages_of,
     payload_of,
     prompt_of,
@@ -169,7 +171,8 @@ _EVENTS = frozenset({LLMChatEndEvent, LLMCompletionEndEvent, LLMPredictStartEven
 _LISTENING = threading.Lock()
 
 
-class _Started(NamedTuple):
+@dataclass(slots=True)
+class _Started:
     """A span that has started, and its part, if any."""
 
     id: str
@@ -265,7 +268,7 @@ class LlamaIndexRun:
             if before is not None and before[1] is text and before[2].score is score:
                 passages.append(before[2])
                 continue
-            for passage in passages_of([each]):
+            if (passage := passage_of(each)) is not None:
                 self.nodes[id(node)] = (node, text, passage)
                 passages.append(passage)
         return without_answers(passages, self.inner)
@@ -274,7 +277,7 @@ class LlamaIndexRun:
         """Handle the start of the engine, workflow or function that is the whole run."""
         start = span.arguments.arguments.get("start_event")
         # An agent's prompts are written from its memory.
-        is_agent = isinstance(start, AgentWorkflowStartEvent)
+        is_agent = start is not None and isinstance(start, AgentWorkflowStartEvent)
         self.log.is_conversation = self.log.is_conversation or is_agent
         self.has_own_steps = span.part is _Part.WORKFLOW and not is_agent
         if earlier := READER.earlier(given):
@@ -344,7 +347,8 @@ class LlamaIndexRun:
             return False
         self.log.replied(span_id, reply[0], tool_arguments=reply[1])
         self.reply, self.arguments = reply
-        self.reply_blocks = cited_blocks(response, is_streamed=is_streamed)
+        is_chat = not isinstance(response, CompletionResponse)
+        self.reply_blocks = cited_blocks(response, is_streamed=is_streamed) if is_chat else ()
         self.log.provided(span_id, provided_passages(self.reply_blocks, *metadata_of(response)))
         return True
 
@@ -564,7 +568,12 @@ class RagaliqSpanHandler(FramingHandler, BaseSpanHandler[BaseSpan], BaseEventHan
             # The method's name alone identifies most spans; models, for one, have a `chat` too.
             kinds = _PARTS.get(id_[:-_UUID_LENGTH].rpartition(".")[2])
             part = None if kinds is None else _part_of(kinds, instance)
-            self._enter(_Started(id_, parent_id, part, bound_args, instance, tags or {}))
+            run = self._runs.runs.get(parent_id)
+            is_read = part is not None and part is not _Part.RESPOND  # of an engine's synthesizer
+            if run is not None and run.handle is not None and not is_read:
+                self._add(id_, parent_id, run)  # most spans
+            else:
+                self._enter(_Started(id_, parent_id, part, bound_args, instance, tags or {}), run)
         except Exception as error:  # noqa: BLE001 - would be dropped without a word
             run = self._runs.runs.get(id_) or self._runs.runs.get(parent_id or "")
             if run is not None:  # it is lost; what follows is still a part of it
@@ -704,8 +713,15 @@ class RagaliqSpanHandler(FramingHandler, BaseSpanHandler[BaseSpan], BaseEventHan
 
     # Starts
 
-    def _enter(self, span: _Started) -> None:
-        run = self._run_around(span)
+    def _add(self, span_id: str, parent_id: Hashable, run: LlamaIndexRun) -> None:
+        """Make a span a part of a run."""
+        run.log.parents[span_id] = parent_id
+        self._runs.runs[span_id] = run  # as `join` does: most spans come no further
+        if run.closed:
+            self._runs.join(run, span_id)
+
+    def _enter(self, span: _Started, around: LlamaIndexRun | None) -> None:
+        run = self._run_elsewhere(span) if around is None else around
         if run is None:
             # Not only spans without a parent: the parent may have started before we listened, or
             # be of no interest, such as a function of the application's that is asked nothing.
@@ -717,12 +733,8 @@ class RagaliqSpanHandler(FramingHandler, BaseSpanHandler[BaseSpan], BaseEventHan
         if not self._is_followed(run, span):
             self._ignore(span.id)
             return
-        runs, part = self._runs, span.part
-        is_below = runs.runs.get(span.parent_id) is run
-        run.log.parents[span.id] = span.parent_id if is_below else run.key
-        runs.runs[span.id] = run  # as `join` does: most spans come no further
-        if run.closed:
-            runs.join(run, span.id)
+        part = span.part
+        self._add(span.id, run.key if around is None else span.parent_id, run)
         if part is None or part is _Part.RESPOND:  # of an engine's synthesizer
             return
         if run.target is None:
@@ -732,12 +744,12 @@ class RagaliqSpanHandler(FramingHandler, BaseSpanHandler[BaseSpan], BaseEventHan
             ended = functools.partial(self._stream_ended, run, span.instance)
             follow_response(span.instance, run, ended)
 
-    def _run_around(self, span: _Started) -> LlamaIndexRun | None:
-        """Run that a span is part of."""
-        run = self._runs.runs.get(span.parent_id)
-        if run is not None or self._is_ignored(span.parent_id):
-            return run
+    def _run_elsewhere(self, span: _Started) -> LlamaIndexRun | None:
+        """Run that a span is part of, though it is not below one of its spans."""
+        if self._is_ignored(span.parent_id):
+            return None
         # A stream is read, in a span without a parent.
+        run = None
         if span.part is _Part.WRITE:
             run = self._awaited.get(id(span.instance))
         elif span.part is _Part.MODEL:
@@ -769,12 +781,14 @@ class RagaliqSpanHandler(FramingHandler, BaseSpanHandler[BaseSpan], BaseEventHan
         return True
 
     def _enter_root(self, span: _Started) -> None:
-        owner, _, method = span.id[:-_UUID_LENGTH].rpartition(".")
-        name = method if span.part is None else owner
-        described = name, labels_of(span.tags), span.tags
-        if self._filter.ignores(*described):
-            self._ignore(span.id)
-        elif not (self._covers() and self._filter.chooses(*described)):
+        if not self._filter.is_empty:
+            owner, _, method = span.id[:-_UUID_LENGTH].rpartition(".")
+            described = method if span.part is None else owner, labels_of(span.tags), span.tags
+            if self._filter.ignores(*described):
+                self._ignore(span.id)
+                return
+        is_chosen = self._filter.is_empty or self._filter.chooses(*described)
+        if not (is_chosen and self._covers()):
             if span.part in {_Part.RETRIEVE, _Part.MODEL}:
                 self._ignore(span.id)
         elif span.part is None:
@@ -862,9 +876,10 @@ class RagaliqSpanHandler(FramingHandler, BaseSpanHandler[BaseSpan], BaseEventHan
         """Open a new run."""
         run = LlamaIndexRun(key, RunLog(key, {key: None}), handle, part)
         run.target = openinference_target() or current_span_target()
-        run.session_id = named_id(tags.get("session_id"))
-        run.log.is_conversation = run.session_id is not None
-        run.log.tags = labels_of(tags)
+        if tags:
+            run.session_id = named_id(tags.get("session_id"))
+            run.log.is_conversation = run.session_id is not None
+            run.log.tags = labels_of(tags)
         self._runs.open(run)
         return run
 
