@@ -300,27 +300,27 @@ class RunLog:
     def size(self) -> int:
         """Bytes of the texts it holds, about; those that several events share count once."""
         size = getsizeof(self.question.text) + getsizeof(self.answer.text)
-        size += sum(map(getsizeof, self.question.files))
+        for text in self.question.files:
+            size += getsizeof(text)
         for passage in self.passages or ():
             size += getsizeof(passage.text)
         weighed = self._weighed
         events = self._events[self._weighed_events :]
         self._weighed_events += len(events)
+        texts: list[str] = []
         for event in events:  # on the request path: as little as possible for each text
             if isinstance(event, _OF_TEXT):
-                weighed[id(event.text)] = len(event.text)
+                texts.append(event.text)
             elif isinstance(event, ModelCalled):
                 for message in event.messages:
-                    for text in message.texts + message.documents:
-                        weighed[id(text)] = len(text)
+                    texts += message.texts + message.documents
             else:
                 for passages in event.lists:
-                    if id(passages) in weighed:
-                        continue  # what a retriever returned and the next step was given
-                    weighed[id(passages)] = 0
-                    for passage in passages:
-                        text = passage.text
-                        weighed[id(text)] = len(text)
+                    # What a retriever returned is what the next step was given.
+                    if id(passages) not in weighed:
+                        weighed[id(passages)] = 0
+                        texts += [passage.text for passage in passages]
+        weighed.update(zip(map(id, texts), map(len, texts), strict=True))
         return size + sum(weighed.values())
 
     @property

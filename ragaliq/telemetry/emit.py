@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from opentelemetry import _logs, metrics, trace
-from opentelemetry.context import Context, attach, detach
+from opentelemetry.context import Context, attach, detach, get_current
 from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, StatusCode, TraceFlags
 
 from ragaliq._version import __version__
@@ -140,8 +140,9 @@ def span_target(context: SpanContext, *, source: str) -> SpanTarget | None:
 def current_span_target() -> SpanTarget | None:
     """Target for the current span; None outside any span. Never raises."""
     try:
+        if not get_current():
+            return None  # asked several times in every request, most of which are not traced
         span = trace.get_current_span()
-        # Checked on every request, most of which are not traced.
         untraced = span is trace.INVALID_SPAN
         return None if untraced else span_target(span.get_span_context(), source="ambient")
     except Exception as error:  # noqa: BLE001 - another library's span may do anything

@@ -582,8 +582,8 @@ class RagaliqCallbackHandler(FramingHandler, BaseCallbackHandler):
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
         """Handle a model's reply."""
         try:
-            root = self._evaluated_root(run_id.int)
-            if root is not None:
+            root = self._registry.runs.get(run_id.int)
+            if root is not None and root.handle is not None:
                 root.replied(run_id.int, response)
                 if root.key == run_id.int:
                     self._root_ended(root, root.message or root.reply, None, is_stream=False)
@@ -620,8 +620,8 @@ class RagaliqCallbackHandler(FramingHandler, BaseCallbackHandler):
     ) -> None:
         """Handle a retriever's documents."""
         try:
-            root = self._evaluated_root(run_id.int)
-            if root is not None:
+            root = self._registry.runs.get(run_id.int)
+            if root is not None and root.handle is not None:
                 root.retrieved(run_id.int, documents)
             elif (search := self._searches.runs.get(run_id.int)) is not None:
                 search.passages = READER.document_list(documents) or ()

@@ -292,7 +292,8 @@ class LangChainRun:
             content = message.content
             if not isinstance(content, str):
                 text = "".join(text_blocks(content))
-            tool_arguments = [each for call in calls for each in texts_in(call.get("args"))]
+            if calls:
+                tool_arguments = [each for call in calls for each in texts_in(call.get("args"))]
             found = message.additional_kwargs, message.response_metadata
             self.log.provided(run, provided_passages(content, *found))
         self.log.replied(run, text, tool_arguments)

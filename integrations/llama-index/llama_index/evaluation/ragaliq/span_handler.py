@@ -565,10 +565,13 @@ class RagaliqSpanHandler(FramingHandler, BaseSpanHandler[BaseSpan], BaseEventHan
     ) -> None:
         """Handle the start of a span."""
         try:
+            run = self._runs.runs.get(parent_id)
+            if run is None and parent_id in self._ignored:
+                self._ignore(id_)
+                return
             # The method's name alone identifies most spans; models, for one, have a `chat` too.
             kinds = _PARTS.get(id_[:-_UUID_LENGTH].rpartition(".")[2])
             part = None if kinds is None else _part_of(kinds, instance)
-            run = self._runs.runs.get(parent_id)
             is_read = part is not None and part is not _Part.RESPOND  # of an engine's synthesizer
             if run is not None and run.handle is not None and not is_read:
                 self._add(id_, parent_id, run)  # most spans
@@ -721,14 +724,14 @@ class RagaliqSpanHandler(FramingHandler, BaseSpanHandler[BaseSpan], BaseEventHan
             self._runs.join(run, span_id)
 
     def _enter(self, span: _Started, around: LlamaIndexRun | None) -> None:
+        if around is None and self._is_ignored(span.parent_id):
+            self._ignore(span.id)
+            return
         run = self._run_elsewhere(span) if around is None else around
         if run is None:
             # Not only spans without a parent: the parent may have started before we listened, or
             # be of no interest, such as a function of the application's that is asked nothing.
-            if self._is_ignored(span.parent_id):
-                self._ignore(span.id)
-            else:
-                self._enter_root(span)
+            self._enter_root(span)
             return
         if not self._is_followed(run, span):
             self._ignore(span.id)
@@ -746,8 +749,6 @@ class RagaliqSpanHandler(FramingHandler, BaseSpanHandler[BaseSpan], BaseEventHan
 
     def _run_elsewhere(self, span: _Started) -> LlamaIndexRun | None:
         """Run that a span is part of, though it is not below one of its spans."""
-        if self._is_ignored(span.parent_id):
-            return None
         # A stream is read, in a span without a parent.
         run = None
         if span.part is _Part.WRITE:
