@@ -62,9 +62,9 @@ from ragaliq.live.stats import MonitorStats, RunCounters
 from ragaliq.live.tracing import CallTracer
 from ragaliq.records.sinks import SinkSet, SinkSpec, SinkWorker, resolve_sink
 from ragaliq.scoring.execution import Executor, ProcessExecutor, takes_process
-from ragaliq.scoring.limits.breaker import Circuit, CircuitBreaker
+from ragaliq.scoring.limits.breaker import CircuitBreaker
 from ragaliq.scoring.limits.budget import Budget, BudgetLedger
-from ragaliq.scoring.limits.protection import Limits, Protection, storage_failed
+from ragaliq.scoring.limits.protection import Limits, Protection
 from ragaliq.scoring.limits.rate_limits import RateLimiter, RateLimits
 from ragaliq.scoring.scorer import Scorer, sink_failed
 from ragaliq.scoring.settings import LiveSettings, chosen_judge, read_settings
@@ -361,28 +361,14 @@ class Monitor:
                 disown=ProcessExecutor.disown,
                 linger=LINGER,
             )
-        failed = storage_failed(self.emitter.metrics)
-        circuit, ledger, limiter = None, None, None
-        if (breaker := limits.breaker) is not None:
-            circuit = share(
-                ("breaker", described, breaker), partial(Circuit, breaker), linger=LINGER
-            )
-        # Limits outlive a monitor: what was spent counts for an hour or a day.
-        if (budget := limits.budget) is not None:
-            ledger = share(
-                ("budget", budget),
-                partial(BudgetLedger, budget, on_error=failed),
-                close=_release,
-                linger=math.inf,
-            )
-        if (rates := limits.judge_limits) is not None:
-            limiter = share(
-                ("rates", rates),
-                partial(RateLimiter, rates, on_error=failed),
-                close=_release,
-                linger=math.inf,
-            )
-        protection = Protection(self.emitter.metrics, circuit=circuit, ledger=ledger, rates=limiter)
+
+        def state_of(setting: object, make: Callable[[], Any]) -> Any:
+            if isinstance(setting, CircuitBreaker):
+                return share(("breaker", described, setting), make, linger=LINGER)
+            # Other limits outlive a monitor: what was spent counts for an hour or a day.
+            return share(("limit", setting), make, close=_release, linger=math.inf)
+
+        protection = Protection(limits, self.emitter.metrics, share=state_of)
         count = sink_failed(self.emitter.metrics)
 
         def worker_of(sink: SinkSpec) -> SinkWorker:

@@ -217,7 +217,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         if isinstance(limits, Protection):
             self.protection = limits
         elif limits is not None:
-            self.protection = Protection.of(limits, self.emitter.metrics)
+            self.protection = Protection(limits, self.emitter.metrics)
         self._owns_processes = not isinstance(executor, ProcessExecutor)
         if isinstance(executor, ProcessExecutor):
             self._processes = [executor]

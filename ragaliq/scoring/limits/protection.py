@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Self
+from functools import partial
+from typing import Any
 
 from ragaliq.core.results import Evaluation, EvaluationResult, JudgeUsage
 from ragaliq.core.spending import RunPermits, spending
@@ -66,34 +67,30 @@ class Protection:
     """Limits with their current state; used on the worker's loop.
 
     Args:
+        limits: The limits.
         metrics: Records the rest of the budget.
-        circuit: The breaker; None for none.
-        ledger: The budget; None for none.
-        rates: The rate limiter; None for none.
+        share: Called with a setting and a function that makes its state; by default no other scorer
+            shares the state.
     """
 
     def __init__(
         self,
+        limits: Limits,
         metrics: MetricsRecorder,
         *,
-        circuit: Circuit | None,
-        ledger: BudgetLedger | None,
-        rates: RateLimiter | None,
+        share: Callable[[object, Callable[[], Any]], Any] = lambda _, make: make(),
     ) -> None:
-        self._metrics, self._circuit, self._ledger, self._rates = metrics, circuit, ledger, rates
-
-    @classmethod
-    def of(cls, limits: Limits, metrics: MetricsRecorder) -> Self:
-        """Build the limits of one scorer, with state that no other scorer shares."""
-        failed = storage_failed(metrics)
-        return cls(
-            metrics,
-            circuit=Circuit(limits.breaker) if limits.breaker else None,
-            ledger=BudgetLedger(limits.budget, on_error=failed) if limits.budget else None,
-            rates=RateLimiter(limits.judge_limits, on_error=failed)
-            if limits.judge_limits
-            else None,
-        )
+        self._metrics, failed = metrics, storage_failed(metrics)
+        breaker, budget, rates = limits.breaker, limits.budget, limits.judge_limits
+        self._circuit: Circuit | None = None
+        self._ledger: BudgetLedger | None = None
+        self._rates: RateLimiter | None = None
+        if breaker is not None:
+            self._circuit = share(breaker, partial(Circuit, breaker))
+        if budget is not None:
+            self._ledger = share(budget, partial(BudgetLedger, budget, on_error=failed))
+        if rates is not None:
+            self._rates = share(rates, partial(RateLimiter, rates, on_error=failed))
 
     @property
     def breaker(self) -> BreakerState:
