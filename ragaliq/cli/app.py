@@ -13,7 +13,7 @@ from ragaliq._version import __version__
 from ragaliq.cli.annexes import Commands
 from ragaliq.cli.cases import cases
 from ragaliq.cli.compare import CompareCommand, compare
-from ragaliq.cli.console import Command, ExitCode, code_of, errors, escape_for_terminal, output
+from ragaliq.cli.console import Command, ExitCode, code_of, errors, output
 from ragaliq.cli.demo import demo
 from ragaliq.cli.doctor import doctor
 from ragaliq.cli.estimate import estimate, metrics
@@ -54,7 +54,7 @@ def run() -> int:
     try:
         result = app(prog_name="ragaliq", standalone_mode=False)
     except RagaliqError as error:
-        errors.print(escape_for_terminal(f"ragaliq: {error}"))
+        errors.print(f"ragaliq: {error}")
         return code_of(error)
     except BrokenPipeError:
         # The reader of the pipe has gone (`| head`): there is no one to report to.
@@ -64,7 +64,7 @@ def run() -> int:
         # The system's errors about a path: too long a name, a folder without access.
         if error.filename is None:
             raise
-        errors.print(escape_for_terminal(f"ragaliq: {error.filename}: {error.strerror}"))
+        errors.print(f"ragaliq: {error.filename}: {error.strerror}")
         return ExitCode.DATA
     except Exception as error:
         if not hasattr(error, "exit_code"):

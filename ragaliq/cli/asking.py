@@ -10,7 +10,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any, TextIO
 
-from ragaliq.cli.console import errors, escape_for_terminal, progress, stopped_by_sigterm
+from ragaliq.cli.console import errors, progress, stopped_by_sigterm
 from ragaliq.core.files import file_errors, owner_only, replace_file
 from ragaliq.core.results import JudgeUsage
 from ragaliq.core.test_case import RAGTestCase
@@ -83,11 +83,7 @@ def ask_application(
     if not answered:
         raise DatasetError(f"the application answered no question: {_reasons(unanswered)}")
     if unanswered:
-        errors.print(
-            escape_for_terminal(
-                f"{len(unanswered):,} questions have no answer: {_reasons(unanswered)}"
-            )
-        )
+        errors.print(f"{len(unanswered):,} questions have no answer: {_reasons(unanswered)}")
     ordered = [answered[question.id] for question in questions if question.id in answered]
     replace_file(kept, "".join(map(_line, ordered)))
     return unanswered

@@ -14,7 +14,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from ragaliq.cli.console import ExitCode, errors, escape_for_terminal, output
+from ragaliq.cli.console import ExitCode, errors, output
 from ragaliq.cli.options import Pipeline, Since, Until
 from ragaliq.cli.outputs import require_writable
 from ragaliq.core.files import file_errors, owner_only
@@ -86,7 +86,7 @@ def cases(
     kinds = Counter(kind for each in found.values() for kind in each.kinds)
     counts = ", ".join(f"{count:,} {kind}" for kind, count in sorted(kinds.items()))
     of = number_of(len(answers), "answer")
-    output.print(escape_for_terminal(f"{out}: {number_of(written, 'case')} of {of} ({counts})"))
+    output.print(f"{out}: {number_of(written, 'case')} of {of} ({counts})")
     if without_text:
         errors.print(f"answers without texts in the results, which give no case: {without_text:,}")
     return ExitCode.OK

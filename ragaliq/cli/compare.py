@@ -233,10 +233,10 @@ def compare(
         changes, more = _changes(before, after, metrics)
         for path in out:
             found.write(path, changes, more)
-        errors.print(escape_for_terminal(f"written: {', '.join(map(str, out))}"))
+        errors.print(f"written: {', '.join(map(str, out))}")
     problems = [each.problem for each in found.metrics if each.problem]
     for problem in problems:
-        errors.print(escape_for_terminal(problem, style="bold"))
+        errors.print(problem, style="bold")
     return ExitCode.BELOW_THRESHOLD if problems else ExitCode.OK
 
 
@@ -272,7 +272,7 @@ def _show(
     *,
     show: int,
 ) -> None:
-    output.print(escape_for_terminal(found.lead))
+    output.print(found.lead)
     table = Table(box=None, pad_edge=False)
     for column in columns_of(found.runs):
         # Figures and words must not wrap; titles may.
@@ -290,7 +290,7 @@ def _show(
     for each in metrics:
         _list_changes(each, show)
     for name in sorted(before.low_is_good.keys() ^ after.low_is_good.keys()):
-        errors.print(escape_for_terminal(f"{name} is in one of the two files only"))
+        errors.print(f"{name} is in one of the two files only")
     for each in metrics:
         scores = sum(each.name in case.repeats for case in (*before.cases, *after.cases))
         if alone := scores - 2 * len(each.scored):
@@ -417,9 +417,7 @@ def _change_of(metric: _Metric, gates: Sequence[_Gate]) -> MetricChange:
 def _list_changes(metric: _Metric, show: int) -> None:
     changed = metric.changed()
     for pair, before, after, _ in changed[:show]:
-        output.print(
-            escape_for_terminal(f"{metric.name} {before:.2f} -> {after:.2f}  {pair.label}")
-        )
+        output.print(f"{metric.name} {before:.2f} -> {after:.2f}  {pair.label}")
     if len(changed) > show:
         more = len(changed) - show
         output.print(f"{metric.name}: {more:,} more {'case' if more == 1 else 'cases'} changed")

@@ -44,11 +44,15 @@ from ragaliq.telemetry import configure_from_environment
 
 
 class _Console(Console):
-    """Prints nothing once its reader has gone (`| head`), so that files are still written."""
+    """Prints texts as they are; nothing once its reader has gone, so that files are still written.
+
+    Texts are made safe (`escape_for_terminal`); those in tables are not.
+    """
 
     def print(self, *objects: Any, **options: Any) -> None:
+        shown = (escape_for_terminal(each) if isinstance(each, str) else each for each in objects)
         try:
-            super().print(*objects, **options)
+            super().print(*shown, **options)
         except BrokenPipeError:  # as older versions of rich pass on
             self.on_broken_pipe()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ragaliq.cli.console import escape_for_terminal, output
+from ragaliq.cli.console import output
 from ragaliq.core.results import ClaimDetail, EvaluationResult, Verdict
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.offline.run import evaluate
@@ -73,23 +73,19 @@ def demo() -> None:
 
 def _show(example: _Example, result: EvaluationResult) -> None:
     score = "no score" if result.score is None else f"faithfulness {result.score:.2f}"
-    output.print(escape_for_terminal(f"Question  {example.case.query}", style="bold"))
-    output.print(escape_for_terminal(f"Answer    {example.case.response}"))
+    output.print(f"Question  {example.case.query}", style="bold")
+    output.print(f"Answer    {example.case.response}")
     output.print(f"          {score}")
     mistaken = _mistaken(example, result)
     for claim in result.claims:
         verdict = claim.verdict or "UNVERIFIED"
-        output.print(
-            escape_for_terminal(f"  {verdict:16}{claim.claim}", style=_STYLES.get(verdict, ""))
-        )
+        output.print(f"  {verdict:16}{claim.claim}", style=_STYLES.get(verdict, ""))
         if claim.evidence:
-            output.print(escape_for_terminal(f"{'':18}evidence: {claim.evidence}", style="dim"))
+            output.print(f"{'':18}evidence: {claim.evidence}", style="dim")
         if claim.reason:
-            output.print(escape_for_terminal(f"{'':18}reason: {claim.reason}", style="dim"))
+            output.print(f"{'':18}reason: {claim.reason}", style="dim")
         if claim in mistaken:
-            output.print(
-                escape_for_terminal(f"{'':18}WRONG: this is {mistaken[claim]}", style="bold red")
-            )
+            output.print(f"{'':18}WRONG: this is {mistaken[claim]}", style="bold red")
     output.print()
 
 

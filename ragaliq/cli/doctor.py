@@ -96,7 +96,7 @@ def doctor(
     """Check settings and judge, and list what is installed. Faults come first."""
     problems = environment_problems()
     for problem in problems:
-        errors.print(escape_for_terminal(f"wrong: {problem}"))
+        errors.print(f"wrong: {problem}")
     code = ExitCode.OK
     if not offline:
         try:
@@ -106,7 +106,7 @@ def doctor(
         except RagaliqError as error:
             who = f"judge {judge}: " if judge else "the judge: "
             if str(error) not in problems:
-                errors.print(escape_for_terminal(f"{who}{error}"))
+                errors.print(f"{who}{error}")
             code = ExitCode.JUDGE
     if not problems and code is ExitCode.OK:
         output.print("nothing is wrong here")

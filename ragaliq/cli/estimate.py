@@ -6,7 +6,7 @@ import inspect
 
 from rich.table import Table
 
-from ragaliq.cli.console import errors, escape_for_terminal, output
+from ragaliq.cli.console import errors, output
 from ragaliq.cli.evaluate import show_skipped_runs
 from ragaliq.cli.options import (
     BaseUrl,
@@ -75,7 +75,7 @@ def estimate(
         f"{number_of(expected.cases, 'case')}, {number_of(usage.requests, 'request')}, "
         f"{usage.total_tokens:,} tokens: {cost_of(usage)}"
     )
-    output.print(escape_for_terminal(asked.title))
+    output.print(asked.title)
     if reader.skipped:
         errors.print(f"{reader.skipped} bad rows were skipped")
     show_skipped_runs(reader)

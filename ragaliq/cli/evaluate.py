@@ -325,7 +325,7 @@ def evaluate(
             reader.skip_scored(names)
             if not reader.unscored:
                 line = f"{shown[0]}: no run without a score; {reader.scored:,} have one"
-                output.print(escape_for_terminal(line))
+                output.print(line)
                 show_skipped_runs(reader)
                 return ExitCode.OK
             sinks.append(reader.sink)
@@ -426,7 +426,7 @@ def _run(
         # However the run ended, show and write the results so far.
         if summary.records:
             show_summary(summary, causes, job.worst, earlier=earlier)
-            output.print(escape_for_terminal(chosen.title))
+            output.print(chosen.title)
             if job.scorer.judge.kind == "code":
                 output.print(
                     "The embedded judge compares words, not meaning: check what surprises you, "
@@ -455,9 +455,7 @@ def _show_held(journal: EvaluationJournal) -> None:
         ),
     ):
         if count:
-            errors.print(
-                escape_for_terminal(f"{count:,} {what}{'s' if count > 1 else ''} {became}")
-            )
+            errors.print(f"{count:,} {what}{'s' if count > 1 else ''} {became}")
     if journal.failed:
         errors.print(
             f"the judge failed on {journal.failed:,} earlier cases; --retry-failed evaluates them "
@@ -473,7 +471,7 @@ def _show_sinks(stats: Mapping[str, SinkStats]) -> int:
         fates = {"written": counts.written, "passed over": counts.passed_over, "not stored": lost}
         unstored += lost + counts.passed_over
         fate = ", ".join(f"{number:,} {what}" for what, number in fates.items() if number)
-        errors.print(escape_for_terminal(f"sink {name}: {fate or 'nothing'}"))
+        errors.print(f"sink {name}: {fate or 'nothing'}")
     return unstored
 
 
@@ -502,7 +500,7 @@ def _write_files(
         replace_file(path, text)
         files.append(path)
     if files:
-        errors.print(escape_for_terminal(f"written: {', '.join(map(str, files))}"))
+        errors.print(f"written: {', '.join(map(str, files))}")
     if job.journal is None and reader is not None:
         errors.print("claim by claim: add --out report.html or --out results.csv")
 
@@ -520,7 +518,7 @@ def _read_through(
             if any(text.strip() for text in (case.expected_answer or "", *case.expected_facts)):
                 present.add("expected_answer")
     for row in reader.skipped_rows[:_SHOWN]:
-        errors.print(escape_for_terminal(f"skipped: {row.where}: {row.problem}"))
+        errors.print(f"skipped: {row.where}: {row.problem}")
     if reader.skipped > _SHOWN:
         errors.print(f"skipped: {reader.skipped - _SHOWN:,} more rows")
     if max_skipped is not None and reader.skipped > max_skipped:
@@ -549,9 +547,7 @@ def _complain_of_a_lack(reader: CaseReader, field: str, names: list[str], other:
             f"{reader.path}: {problem}: the columns are {reader.named_columns}. Add --field "
             f"{field}=COLUMN, or choose other metrics, such as --metrics {other}"
         )
-    errors.print(
-        escape_for_terminal(f"{problem}: {blank!r} is blank in every row" if blank else problem)
-    )
+    errors.print(f"{problem}: {blank!r} is blank in every row" if blank else problem)
 
 
 def _code(summary: Summary, goals: list[Goal]) -> int:
@@ -562,9 +558,9 @@ def _code(summary: Summary, goals: list[Goal]) -> int:
     fair = [goal for goal in goals if not failed or goal.metric not in ("", *failed)]
     problems = [goal.problem(summary) for goal in fair]
     for problem in filter(None, problems):
-        errors.print(escape_for_terminal(problem))
+        errors.print(problem)
     if failed:
-        errors.print(escape_for_terminal(f"the judge failed on every case: {', '.join(failed)}"))
+        errors.print(f"the judge failed on every case: {', '.join(failed)}")
         return ExitCode.JUDGE
     return ExitCode.BELOW_THRESHOLD if any(problems) else ExitCode.OK
 
@@ -588,7 +584,7 @@ def show_summary(
     for name, metric in summary.metrics.items():
         if others := others_of(metric.statuses, metric.passing):
             scored = metric.statuses.get("scored", 0)
-            output.print(escape_for_terminal(f"{name}: {scored:,} scored, {others}"))
+            output.print(f"{name}: {scored:,} scored, {others}")
         if metric.spread is not None:
             output.print(f"{name}: a case's score spreads by {metric.spread:.3f} when repeated")
         if metric.unscored_repeats:
@@ -596,12 +592,14 @@ def show_summary(
             output.print(f"{name}: no score at some repeats of a scored case: {lost}")
     shown = list(worst)
     if shown:
-        output.print("\nlowest scores")
+        output.print()
+        output.print("lowest scores")
     for bad in shown:
         output.print(escape_for_terminal(f"  {bad.id}  {bad.question}", limit=100))
         for reason in bad.reasons:
-            output.print(escape_for_terminal(f"    {reason}"))
-    output.print(f"\n{pass_line(*summary.passing, summary.cases)}")
+            output.print(f"    {reason}")
+    output.print()
+    output.print(pass_line(*summary.passing, summary.cases))
     judged = f"{summary.records:,} judged"
     if summary.cases < summary.records:
         judged = f"{summary.cases:,} cases, {judged}"
@@ -622,4 +620,4 @@ _SHOWN = 5
 def show_skipped_runs(reader: CaseReader) -> None:
     """Print the runs of a file of traces without a case, by reason."""
     for line in reader.remarks():
-        errors.print(escape_for_terminal(line))
+        errors.print(line)

@@ -16,7 +16,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from ragaliq.cli.console import INPUT, JUDGE, SCORES, errors, escape_for_terminal
+from ragaliq.cli.console import INPUT, JUDGE, SCORES, errors
 from ragaliq.core.checks import did_you_mean, naming
 from ragaliq.core.dates import DATE_EXAMPLES, parse_moment
 from ragaliq.core.policy import ScoringPolicy
@@ -378,7 +378,7 @@ class ChosenJudge(NamedTuple):
     def announce(self) -> None:
         """Print the judge before it costs anything, if no option names it."""
         if self.variables:
-            errors.print(escape_for_terminal(self.title))
+            errors.print(self.title)
 
 
 def choose_judge(

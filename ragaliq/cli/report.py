@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ragaliq.cli.console import ExitCode, escape_for_terminal, output
+from ragaliq.cli.console import ExitCode, output
 from ragaliq.cli.options import Pipeline, Since, Until
 from ragaliq.cli.outputs import require_writable
 from ragaliq.core.annexes import annex
@@ -68,9 +68,5 @@ def report(
     if written.evaluations > written.answers:
         answers += f" evaluated {written.evaluations:,} times"
     size = written.bytes / 1_000_000
-    output.print(
-        escape_for_terminal(
-            f"{written.path}: {answers}, {written.in_full:,} of them in full, {size:.1f} MB"
-        )
-    )
+    output.print(f"{written.path}: {answers}, {written.in_full:,} of them in full, {size:.1f} MB")
     return ExitCode.OK

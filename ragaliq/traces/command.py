@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from ragaliq.cli.console import Command, ExitCode, escape_for_terminal, output
+from ragaliq.cli.console import Command, ExitCode, output
 from ragaliq.cli.options import Fields, MappingFile, Resolve, imported, names_of
 from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.reports.wording import number_of
@@ -75,7 +75,7 @@ def explain(
         for run in runs:
             reasons[run.reason] += 1
         for line in (*chain(*map(_describe_run, runs)), *_describe_others(_others(spans, runs))):
-            output.print(escape_for_terminal(line))
+            output.print(line)
         if output.quiet:  # nobody reads on, and there may be gigabytes more
             break
     if not found:
@@ -86,9 +86,7 @@ def explain(
         )
     cases = reasons.pop("", 0)
     skipped = ", ".join(f"{count:,} {reason}" for reason, count in reasons.most_common())
-    output.print(
-        escape_for_terminal(number_of(cases, "case") + (f"; no case: {skipped}" if skipped else ""))
-    )
+    output.print(number_of(cases, "case") + (f"; no case: {skipped}" if skipped else ""))
     return ExitCode.OK
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ragaliq.cli.console import Command, ExitCode, Group, errors, escape_for_terminal
+from ragaliq.cli.console import Command, ExitCode, Group, errors
 from ragaliq.cli.options import (
     BaseUrl,
     CalibrationFile,
@@ -136,7 +136,7 @@ def health(
     except OSError:
         errors.print("there is no heartbeat")
         return ExitCode.BELOW_THRESHOLD
-    errors.print(escape_for_terminal(f"the last heartbeat was {age:.0f} s ago"))
+    errors.print(f"the last heartbeat was {age:.0f} s ago")
     return ExitCode.OK if age <= max_age else ExitCode.BELOW_THRESHOLD
 
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from ragaliq.cli.console import errors, escape_for_terminal, output
+from ragaliq.cli.console import errors, output
 from ragaliq.cli.options import ChosenJudge, choose_judge
 from ragaliq.core.concurrency import run_all
 from ragaliq.core.results import Evaluation
@@ -106,7 +106,7 @@ class PendingJob(EvaluationJob):
             StoreError: Some stay because a sink did not store their results.
         """
         for job_id, reason in list(self.skipped.items())[:_SHOWN]:
-            errors.print(escape_for_terminal(f"skipped: run {job_id} stays in the file: {reason}"))
+            errors.print(f"skipped: run {job_id} stays in the file: {reason}")
         if len(self.skipped) > _SHOWN:
             errors.print(f"skipped: {len(self.skipped) - _SHOWN:,} more runs")
         if not self.summary.records:

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from ragaliq.cli.console import ExitCode, errors, escape_for_terminal, output
+from ragaliq.cli.console import ExitCode, errors, output
 from ragaliq.core.files import file_errors, owner_only
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import ConfigurationError, DatasetError
@@ -65,9 +65,7 @@ def label_from_backend(address: str, out: Path, name: str, *, at_random: bool) -
         file.writelines(json.dumps(row) + "\n" for row in rows)
     good = sum(row["label"] for row in rows)
     answers = number_of(len(rows), "answer")
-    output.print(
-        escape_for_terminal(f"{out}: {answers} labelled by people, {good:,} of them as supported")
-    )
+    output.print(f"{out}: {answers} labelled by people, {good:,} of them as supported")
     if not at_random:
         errors.print("for `ragaliq quality` too, where they were picked at random: --at-random")
     if unclear:

@@ -138,7 +138,7 @@ def _render(data: Path, judge: LLMJudge, path: Path) -> int:
     """Write the requests that the bench would send."""
     writer = RequestRecorder(judge, path)
     judge_file(data, writer.judge, concurrency=1)
-    errors.print(escape_for_terminal(f"{path}: {writer.count} requests; nothing was sent"))
+    errors.print(f"{path}: {writer.count} requests; nothing was sent")
     return ExitCode.OK
 
 
@@ -147,7 +147,7 @@ _COVERAGES = (0.25, 0.5, 0.75, 1.0)
 
 def show_bench(bench: JudgeBench) -> None:
     """Print the figures, overall and by group."""
-    output.print(escape_for_terminal(f"{bench.title}: {bench.data}"))
+    output.print(f"{bench.title}: {bench.data}")
     # In 80 columns, intervals leave hardly any room for the groups' names.
     table = Table(box=None, pad_edge=False, collapse_padding=True)
     table.add_column("group", overflow="fold", min_width=len("group"))
@@ -177,11 +177,9 @@ def show_comparison(
 ) -> None:
     """Print the comparison of two judges; `files` distinguish two of one name."""
     found = compare_benches(first, second)
-    output.print(
-        escape_for_terminal(f"second minus first, on {found.pairs:,} claims that both decided")
-    )
+    output.print(f"second minus first, on {found.pairs:,} claims that both decided")
     for place, bench, file in zip(("first: ", "second:"), (first, second), files, strict=True):
-        output.print(escape_for_terminal(f"{place} {bench.title}{f' ({file})' if file else ''}"))
+        output.print(f"{place} {bench.title}{f' ({file})' if file else ''}")
     table = Table(box=None, pad_edge=False)
     for column in ("figure", "difference", "method"):
         table.add_column(column, overflow="fold")
@@ -288,7 +286,7 @@ def calibrate(
             decider, claims_support(unlabelled, decider, pipeline=pipeline)
         )
         calibration.save(out)
-        output.print(escape_for_terminal(f"{calibration.id} in {out}"))
+        output.print(f"{calibration.id} in {out}")
         output.print(
             f"{calibration.unlabelled:,} claims without labels: a claim counts as supported from "
             f"a support of {calibration.min_support:.2f}, without this file {decider.min_support}"
@@ -329,13 +327,13 @@ def calibrate(
 
 
 def _show(calibration: Calibration, out: Path) -> None:
-    output.print(escape_for_terminal(f"{calibration.id} in {out}"))
+    output.print(f"{calibration.id} in {out}")
     output.print(
         f"{calibration.method}, {calibration.labels:,} labels, {calibration.supported:,} supported"
     )
     if figures := calibration.figures:
         low, high = figures.auroc_interval
-        output.print(escape_for_terminal(f"AUROC {figures.auroc:.3f} [{low:.3f}, {high:.3f}]"))
+        output.print(f"AUROC {figures.auroc:.3f} [{low:.3f}, {high:.3f}]")
         output.print(
             "on held-out labels: "
             f"Brier score {figures.brier:.3f} (was {figures.brier_uncalibrated:.3f}), "

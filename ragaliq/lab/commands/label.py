@@ -114,9 +114,7 @@ def label(
         file = LabelFile(out)
         _ask(claims, file, lambda _: None)
         known = sum(claim.id in file.done for claim in claims)
-        output.print(
-            escape_for_terminal(f"{known:,} of {len(claims):,} claims are labelled, in {out}")
-        )
+        output.print(f"{known:,} of {len(claims):,} claims are labelled, in {out}")
         return ExitCode.OK
     file = LabelFile(out)
     known_answers = read_labels(out).answers if out.exists() else {}
@@ -147,10 +145,8 @@ def label(
     labels = read_labels(out).answers if out.exists() else {}
     finished = sum(run_id in labels for run_id in by_run)
     output.print(
-        escape_for_terminal(
-            f"{finished:,} of {len(by_run):,} drawn answers are labelled, of "
-            f"{batch.population:,}; in all {len(labels):,}, in {out}"
-        )
+        f"{finished:,} of {len(by_run):,} drawn answers are labelled, of "
+        f"{batch.population:,}; in all {len(labels):,}, in {out}"
     )
     if batch.without_text:
         errors.print(f"{batch.without_text:,} answers have no texts and cannot be drawn")
@@ -238,11 +234,9 @@ def _compare(first: Path, second: Path) -> int:
         output.print("kappa is not defined: both give one label throughout")
     else:
         kappa = found.kappa
-        output.print(
-            escape_for_terminal(f"kappa {kappa.value:.3f} [{kappa.low:.3f}, {kappa.high:.3f}]")
-        )
+        output.print(f"kappa {kappa.value:.3f} [{kappa.low:.3f}, {kappa.high:.3f}]")
     for claim_id in found.apart[:_LISTED]:
-        output.print(escape_for_terminal(f"apart: {claim_id}"))
+        output.print(f"apart: {claim_id}")
     if len(found.apart) > _LISTED:
         errors.print(f"and {len(found.apart) - _LISTED:,} more")
     return ExitCode.OK

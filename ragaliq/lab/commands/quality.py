@@ -153,11 +153,7 @@ def quality(
 
 def _show_labels(labels: Labels | None, store: str) -> None:
     if labels is None:
-        errors.print(
-            escape_for_terminal(
-                f"no labels: `ragaliq label {store}` draws answers for you to label"
-            )
-        )
+        errors.print(f"no labels: `ragaliq label {store}` draws answers for you to label")
         return
     for count, what in (
         (labels.unfinished, "drawn answers are not labelled whole, and do not count yet"),
@@ -168,7 +164,7 @@ def _show_labels(labels: Labels | None, store: str) -> None:
 
 
 def _show(series: QualitySeries, store: str) -> None:
-    output.print(escape_for_terminal(series.title, style="bold"))
+    output.print(series.title, style="bold")
     is_joined = bool(series.judge_changes)
     columns = ["week of", "reviewers would say", "judge alone", "answers", _LABELLED]
     if is_joined:
@@ -187,7 +183,7 @@ def _show(series: QualitySeries, store: str) -> None:
         ]
         if is_joined:
             cells.insert(3, _interval(week.joined))
-        table.add_row(*cells)
+        table.add_row(*map(escape_for_terminal, cells))
     output.print(table)
     if (latest := series.labelled) is not None:
         alone = latest.judge_alone.value
@@ -206,15 +202,13 @@ def _show(series: QualitySeries, store: str) -> None:
     for change in series.judge_changes:
         _show_change(change, store, series.pipeline)
     for alarm in series.alarms:
-        output.print(escape_for_terminal(_alarm(alarm)))
+        output.print(_alarm(alarm))
 
 
 def _show_change(change: JudgeChange, store: str, pipeline: str) -> None:
     day = datetime.fromtimestamp(change.time, UTC).strftime("%Y-%m-%d")
     output.print(
-        escape_for_terminal(
-            f"judge changed on {day}: {_judges(change)}; the score moved {_signed(change.moved)}"
-        )
+        f"judge changed on {day}: {_judges(change)}; the score moved {_signed(change.moved)}"
     )
     if change.by_judge is None or change.by_application is None:
         command = ["ragaliq", "quality", store, "--rejudge", "60", "--judge", change.judge_after]
@@ -224,7 +218,7 @@ def _show_change(change: JudgeChange, store: str, pipeline: str) -> None:
             f"  both judges scored {change.pairs:,} answers: too few to say which moved; "
             "to have the new judge score answers of before, run"
         )
-        output.print(escape_for_terminal(f"  {shlex.join(command)}"), soft_wrap=True)
+        output.print(f"  {shlex.join(command)}", soft_wrap=True)
         return
     output.print(
         f"  judge moved {_signed(change.by_judge)}, application moved "
@@ -280,8 +274,7 @@ def _spread(week: QualityWeek) -> float:
 def _interval(estimate: Estimate | None) -> str:
     if estimate is None:
         return "-"
-    # A bracket at the start of a word would be markup.
-    return f"{estimate.value:.2f} \\[{estimate.low:.2f}, {estimate.high:.2f}]"
+    return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
 
 
 def _signed(estimate: Estimate) -> str:
@@ -327,9 +320,7 @@ def _rejudge(
     for evaluation in run:
         anchors.add(todo[evaluation.case.id].anchors(evaluation.results))
     errors.print(
-        escape_for_terminal(
-            f"{judge.name} scored {len(cases):,} answers ({cost_of(run.usage)}), in {anchors.path}"
-        )
+        f"{judge.name} scored {len(cases):,} answers ({cost_of(run.usage)}), in {anchors.path}"
     )
 
 
