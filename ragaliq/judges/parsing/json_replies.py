@@ -105,7 +105,7 @@ def _candidates(value: object, model: type[BaseModel]) -> Iterator[tuple[dict[st
         if wanted <= value.keys():
             yield value, problem
             continue
-        inside = problem or "its JSON stands inside another object"
+        inside = problem or "its JSON is inside another object"
         for key, item in reversed(value.items()):
             pending.append((item, problem if key in wrappers else inside))
 
@@ -156,13 +156,11 @@ def find_json(reply: str) -> FoundJson:
         text = reply
     text = encodable(text)
     values: list[object] = []
-    prose: list[str] = []
     around: list[str] = []
     at, has_surrogates = 0, _SURROGATE.search(text) is not None
     fault = cut_off = ""
     while (opening := _NEXT.match(text, at) or _LINE.search(text, at)) is not None:
-        prose.append(text[at : opening.start()])
-        around.append(text[at : opening.end() + 1])
+        around.append(text[at : opening.end()])
         try:
             value, at = _DECODER.raw_decode(text, opening.end())
             if has_surrogates:  # the decoder lets half a pair pass
@@ -181,12 +179,11 @@ def find_json(reply: str) -> FoundJson:
             break
         values.append(value)
     else:
-        prose.append(text[at:])
         around.append(text[at:])
-    said = _outside_thoughts(values, around)
+    said = _outside_thoughts(values, "\0".join(part.replace("\0", " ") for part in around) + fault)
     if values and not said:
-        fault = fault or "its JSON stands among its thoughts"
-    return FoundJson(said, _FENCE.sub("", "\n".join(prose)).strip(), fault, cut_off)
+        fault = fault or "its JSON is part of its thoughts"
+    return FoundJson(said, _FENCE.sub("", "\n".join(around)).strip(), fault, cut_off)
 
 
 # A start tag at the beginning of a line, or after another tag, must have its end; inside a sentence
@@ -201,14 +198,13 @@ _TAG = re.compile(
 _MARKUP = re.compile(rf"<[^<>\n]{{1,64}}>|\[/?{_NAME}\]|```\w*+|~~~", re.IGNORECASE)
 
 
-def _outside_thoughts(values: Sequence[object], around: Sequence[str]) -> list[object]:
-    """The values that the reply consists of, by the tags in the text around them.
+def _outside_thoughts(values: Sequence[object], text: str) -> list[object]:
+    """The values that a reply consists of, by the tags in its text, with a NUL for each value.
 
     A tagged block at the end of the reply is the reply itself, and so are others with its tag. Any
     other block holds thoughts. So does the text before an end tag without its start, and the text
     after a start tag without its end.
     """
-    text = "\0".join(part.replace("\0", " ") for part in around)
     end = len(_MARKUP.sub(lambda found: " " * len(found[0]), text).rstrip())
     said, left = list[object](), [*values]
     of_reply, blocks = set[str](), list[str]()

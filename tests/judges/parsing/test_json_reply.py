@@ -136,7 +136,7 @@ def test_no_other_text_becomes_a_claim(reply):
         ('{"reasoning": "x", "score": "0.8 of 1"}', "score: "),
         ('{"reasoning": "x", "score": true}', "score: "),
         ('{"properties": {"reasoning": "x", "score": 1}}', "inside another object"),
-        ('<notes>{"reasoning": "x", "score": 1}</notes>\nHm.', "among its thoughts"),
+        ('<notes>{"reasoning": "x", "score": 1}</notes>\nHm.', "part of its thoughts"),
         ('{"reasoning": "x", "score": 1, "error": "no"}', "error"),
         ('{"reasoning": "x", "score": 1', "cut off at character"),
         ('{"reasoning": "x", "score": %s}' % ("9" * 6000), "damaged"),
