@@ -20,11 +20,10 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def require_positive(owner: str = "Monitor", /, **settings: object) -> None:
-    """Refuse settings that are not numbers above zero."""
+def require_positive(owner: str = "Monitor", /, **settings: float) -> None:
+    """Refuse settings that are not above zero."""
     for name, value in settings.items():
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not is_number or not value > 0:  # type: ignore[operator]  # neither is NaN
+        if not value > 0:  # neither is NaN
             raise ConfigurationError(f"{owner}: {name} must be a positive number, got {value!r}")
 
 

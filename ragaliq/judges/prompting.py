@@ -129,10 +129,6 @@ def _read(replacements: PromptSource) -> Iterator[tuple[str, str, str]]:
         if isinstance(value, str):
             yield name, value, "given as text"
             continue
-        if not isinstance(value, Path):
-            raise ConfigurationError(
-                f"prompt {name!r} must be text or a pathlib.Path, got {type(value).__name__}"
-            )
         try:
             yield name, value.read_text("utf-8"), str(value)
         except (OSError, UnicodeDecodeError) as error:

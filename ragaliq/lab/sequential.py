@@ -11,9 +11,10 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
+from ragaliq.core.checks import require_positive
 from ragaliq.errors import ConfigurationError
 from ragaliq.statistics import Estimate
-from ragaliq.statistics.checks import require_count, require_share
+from ragaliq.statistics.checks import require_share
 from ragaliq.statistics.sampling import WeightedSums
 
 Direction = Literal["fell", "rose"]
@@ -103,7 +104,7 @@ class ShiftTest:
         starts: int = 28,
     ) -> None:
         require_share(alpha, name="alpha")
-        require_count(starts, name="starts")
+        require_positive("ShiftTest", starts=starts)
         if not 0.0 <= tolerance < 1.0:
             raise ConfigurationError(f"tolerance must be within [0, 1), got {tolerance}")
         self.reference = reference.estimate(confidence=1.0 - alpha / 5.0)

@@ -111,8 +111,6 @@ class Sampler:
             raise ConfigurationError(
                 "give sample_rate or sampling, not both: Sampling(rate=...) holds the rate"
             )
-        if sampling is not None and not isinstance(sampling, Sampling):
-            raise ConfigurationError(f"sampling must be a Sampling, got {type(sampling).__name__}")
         sampling = sampling or Sampling()
         own = sampling.metrics
         if unknown := sorted(set(own) - set(metrics)):

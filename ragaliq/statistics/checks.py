@@ -67,9 +67,3 @@ def require_share(value: float, *, name: str = "confidence") -> None:
     """Raise ConfigurationError unless the value is strictly between 0 and 1."""
     if not 0.0 < value < 1.0:
         raise ConfigurationError(f"{name} must be between 0 and 1, got {value}")
-
-
-def require_count(value: int, *, name: str, least: int = 1) -> None:
-    """Raise ConfigurationError unless the value is a whole number of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ConfigurationError(f"{name} must be a whole number of at least {least}, got {value}")

@@ -109,13 +109,8 @@ class RagaliqSpanProcessor(SpanProcessor):
             raise ConfigurationError(
                 f"{name} needs a Monitor, got {type(monitor).__name__}: {name}(Monitor(judge=...))"
             )
-        if isinstance(roots, str) or not isinstance(roots, Collection):
+        if isinstance(roots, str):  # each of its letters would be a name
             raise ConfigurationError(f"{name}: roots must be a list of span names, got {roots!r}")
-        if not isinstance(attribute_names, AttributeNames):
-            raise ConfigurationError(
-                f"{name}: attribute_names must be an AttributeNames, got "
-                f"{type(attribute_names).__name__}"
-            )
         require_positive(
             name,
             grace=grace,

@@ -66,11 +66,8 @@ class BrokerExecutor(JobExecutor):
         timeout: float = 5.0,
     ) -> None:
         require_positive("BrokerExecutor", max_job_bytes=max_job_bytes, timeout=timeout)
-        if not isinstance(queue, str) or not queue:
-            raise ConfigurationError(f"BrokerExecutor: queue must be a name, got {queue!r}")
-        if not isinstance(url, str | None):
-            kind = type(url).__name__
-            raise ConfigurationError(f"BrokerExecutor: the address must be a text, not {kind}")
+        if not queue:
+            raise ConfigurationError("BrokerExecutor: queue must not be empty")
         self.max_job_bytes, self._timeout = max_job_bytes, timeout
         broker = broker_at(url, queue=queue)  # what is wrong is said here, and its modules loaded
         self.name = broker.name

@@ -263,7 +263,6 @@ def test_a_copy_is_the_same_guard(guard_of):
         {"on_failure": "retry"},
         {"on_unscored": "skip"},
         {"timeout": 0},
-        {"timeout": "10 s"},
     ],
 )
 def test_a_wrong_setting_is_named(guard_of, wrong):

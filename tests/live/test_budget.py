@@ -126,7 +126,6 @@ def test_no_hour_costs_more_than_the_limit_and_the_runs_at_the_judge(runs, concu
         {},
         {"tokens_per_hour": -1},
         {"tokens_per_hour": 1.5},
-        {"tokens_per_hour": "5"},
         {"usd_per_hour": float("nan")},
         {"usd_per_hour": 1e300},
         {"usd_per_day": 1.0, "storage": "nowhere://user:secret@host"},

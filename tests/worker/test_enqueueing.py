@@ -166,8 +166,6 @@ def test_an_address_of_no_broker_is_refused_without_being_shown(address, monkeyp
 def test_an_address_makes_a_monitor_that_enqueues(enqueueing):
     monitor = enqueueing("nats://127.0.0.1:1")
     assert (monitor.stats().executor, monitor.judge) == ("nats", None)
-    with pytest.raises(ConfigurationError, match="must be a text, not Monitor"):
-        BrokerExecutor(monitor)
     with pytest.raises(ConfigurationError, match="must begin with"):
         Monitor(executor="mongodb://127.0.0.1/0")
     with pytest.raises(ConfigurationError, match="users and passwords"):

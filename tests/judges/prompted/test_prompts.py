@@ -89,7 +89,7 @@ def test_a_file_or_folder_that_cannot_be_used_is_named(tmp_path, file, content, 
             PromptSet(prompts)
 
 
-@pytest.mark.parametrize("prompts", ["relevance.md", 3, ["x"], {"relevance": 3}])
+@pytest.mark.parametrize("prompts", ["relevance.md", 3, ["x"]])
 def test_prompts_of_a_wrong_type_are_refused(prompts):
     with pytest.raises(ConfigurationError, match=r"pathlib\.Path"):
         PromptSet(prompts)

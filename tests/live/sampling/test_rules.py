@@ -177,7 +177,6 @@ async def coroutine(run):
         lambda: OnCondition(coroutine),
         lambda: OnCondition("yes"),
         lambda: OnFeedback(hold=0),
-        lambda: OnFeedback(hold="1 h"),
         lambda: OnFeedback(max_runs=0),
         lambda: OnFeedback(max_bytes=float("nan")),
         lambda: OnFeedback(below=None),
