@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -16,6 +16,7 @@ from ragaliq.judges.local.records import reading_of
 from ragaliq.judges.local.words import (
     FUNCTION_WORDS,
     NEGATIONS,
+    NO_CONTENT,
     is_content,
     is_pair,
     read_words,
@@ -47,8 +48,9 @@ class WordFrequencies(NamedTuple):
 
     def weight(self, word: str) -> float:
         """Weight of a stem; at most that of a stem seen in one text."""
-        weight = math.log((self.documents + 1) / (self.counts.get(word, 1) + 0.5))
-        if word in self.counts:
+        count = self.counts.get(word)
+        weight = math.log((self.documents + 1) / ((count or 1) + 0.5))
+        if count:
             return weight
         if is_pair(word):
             soft = all("\u3040" <= character <= "\u309f" for character in word)
@@ -78,12 +80,12 @@ def clauses(text: str) -> Iterator[list[str]]:
     return filter(None, parts)
 
 
-def denies(stems: Iterable[str]) -> bool:
+def denies(stems: Sequence[str]) -> bool:
     """True if a negation is among the words."""
-    return any(
-        word in NEGATIONS or not (word.isascii() or _NEGATIVE_SIGNS.isdisjoint(word))
-        for word in stems
-    )
+    if not NEGATIONS.isdisjoint(stems):
+        return True
+    letters = "".join(stems)
+    return not (letters.isascii() or _NEGATIVE_SIGNS.isdisjoint(letters))
 
 
 # The claim itself.
@@ -105,7 +107,6 @@ _AMOUNT_ASKED = re.compile(
     r"|\bwie ?(?:viele?|lange?|oft|alt)\b|\b(?:combien|cuánt[oa]s?|quant[ieoa]s?|hoeveel)\b",
     re.IGNORECASE,
 )
-_NO_CONTENT = FUNCTION_WORDS | NEGATIONS
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
 
 
@@ -150,17 +151,20 @@ def read_claim(text: str, frequencies: WordFrequencies) -> ClaimWords:
         answered = _ANSWERED.fullmatch(text)
     stems, numbers = read_words(text)
     bounds = {stem(word) for number in numbers for word in number.bound.split()}
-    content = (word for word in stems if word not in _NO_CONTENT and word not in bounds)
-    weights = {word: frequencies.weight(word) for word in content}
+    weights = {
+        word: frequencies.weight(word)
+        for word in stems
+        if word not in NO_CONTENT and word not in bounds
+    }
     if not weights:  # "He was there.": the small words are all there is to go by
         weights = dict.fromkeys(stems, 1.0)
     parts = list(clauses(text)) if denies(stems) else []
     least = _CLAUSE_WORDS if len(parts) > 1 else 1
-    negated = any(denies(part) and len(set(part) - _NO_CONTENT) >= least for part in parts)
+    negated = any(denies(part) and len(set(part) - NO_CONTENT) >= least for part in parts)
     asked = frozenset[str]()
     if answered is not None:
         said = read_words(answered["answer"]).stems
-        negated = negated or (denies(said) and _NO_CONTENT.issuperset(said))
+        negated = negated or (denies(said) and NO_CONTENT.issuperset(said))
         asked = _weigh_question(weights, said)
     return ClaimWords(
         stems=stems,
@@ -189,6 +193,10 @@ def _weigh_question(weights: dict[str, float], said: Sequence[str]) -> frozenset
 
 def names_in(text: str, *, start: int = 0) -> set[str]:
     """Stems of capitalised content words, from the word at position `start`."""
-    words = itertools.islice(_WORD.findall(text), start, None)
-    stems = (found for word in words if word[0].isupper() for found in stems_of(word))
-    return {found for found in stems if found not in FUNCTION_WORDS and found[0] != "#"}
+    return {
+        found
+        for word in _WORD.findall(text)[start:]
+        if word[0].isupper()
+        for found in stems_of(word)
+        if found not in FUNCTION_WORDS and found[0] != "#"
+    }

@@ -5,16 +5,16 @@ from __future__ import annotations
 import itertools
 import re
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from ragaliq.judges.language.sentences import detect_language, split_sentences
 from ragaliq.judges.local.claim import ClaimWords
 from ragaliq.judges.local.numbers import END, Fit, Number, comparable, fit
-from ragaliq.judges.local.records import Statement, holds_data, statements
+from ragaliq.judges.local.records import holds_data, statements
 from ragaliq.judges.local.words import (
     FUNCTION_WORDS,
     counted,
@@ -32,34 +32,22 @@ _KEPT = 256
 _KEPT_LENGTH = 4_000  # characters
 
 
-class Sentence(NamedTuple):
-    """A sentence or a record of a chunk, or a part of one that is too long to be quoted.
-
-    Attributes:
-        text: Word for word.
-        reading: What it says, in words; the text itself where that is a sentence.
-        stems: All the words of its reading, in order.
-        is_record: Whether it is a record or a row of a table.
-    """
-
-    text: str
-    reading: str
-    stems: list[str]
-    is_record: bool = False
-
-
 class ReadChunk(NamedTuple):
     """A chunk, read once for all claims and contexts.
 
     Attributes:
-        sentences: In order.
-        lines: The words of each sentence, a line each: to search them is faster than the lists.
+        texts: Its sentences and records, word for word; what is too long to be quoted is cut.
+        readings: The words that each states; the text itself where that is a sentence.
+        records: Positions of those that are records or rows of a table.
+        lines: The words of each reading, a line each: to search them is faster than in lists.
         text: The words of all sentences as one text, in which runs of words are searched.
         words: The distinct words.
         language: The language whose rules split the sentences.
     """
 
-    sentences: list[Sentence]
+    texts: list[str]
+    readings: list[str]
+    records: list[int]
     lines: list[str]
     text: str
     words: set[str]
@@ -70,18 +58,16 @@ def _read(chunk: str) -> ReadChunk:
     language = detect_language(chunk)
     if holds_data(chunk):
         stated = list(statements(chunk, lambda text: _cut(text, language)))
+        texts = [each.text[:_LONGEST] for each in stated]
+        readings = [each.reading for each in stated]
+        records = [at for at, each in enumerate(stated) if each.is_record]
     else:
-        stated = [Statement(text, text) for text in _cut(chunk, language)]
-    readings = [each.reading for each in stated]
+        texts = readings = _cut(chunk, language)
+        records = []
     words = read_words(join(readings), is_joined=True).stems
     text = "\n".join(["", *words, ""])
     lines = text.split(END)[:-1]
-    stems = (line.split("\n")[1:-1] for line in lines)
-    sentences = [
-        Sentence(text[:_LONGEST], reading, words, is_record)
-        for (text, reading, is_record), words in zip(stated, stems, strict=True)
-    ]
-    return ReadChunk(sentences, lines, text, set(words), language)
+    return ReadChunk(texts, readings, records, lines, text, set(words), language)
 
 
 def _cut(chunk: str, language: str) -> list[str]:
@@ -114,8 +100,10 @@ class ContextIndex:
 
     Attributes:
         chunks: The same.
-        sentences: The sentences of all chunks.
+        texts: The sentences and records of all chunks, word for word.
+        readings: The words that each states.
         chunk_of: The position of each sentence's chunk.
+        first_of: The position of the first sentence of each sentence's chunk.
         records: Positions of the sentences that are records.
         is_german: Whether a chunk is German, so that capitals do not mark names.
     """
@@ -130,18 +118,26 @@ class ContextIndex:
         self._together: dict[frozenset[str], list[int]] = {}
         self._sorted: list[str] | None = None
         self.is_german = any(read.language == "de" for read in self._read)
-        self.sentences: list[Sentence] = []
+        self.texts: list[str] = []
+        self.readings: list[str] = []
         self.chunk_of: list[int] = []
+        self.first_of: list[int] = []
         self._lines: list[str] = []
-        self._runs: dict[tuple[str, str, str], bool] = {}
+        self._runs: dict[str, bool] = {}
         self.records: set[int] = set()
         self._is_small = sum(len(read.text) for read in self._read) < _SEARCHED
         for position, read in enumerate(self._read):
-            first = len(self.sentences)
-            self.records |= {first + at for at, each in enumerate(read.sentences) if each.is_record}
-            self.sentences += read.sentences
+            first, length = len(self.texts), len(read.texts)
+            self.records.update(first + at for at in read.records)
+            self.texts += read.texts
+            self.readings += read.readings
             self._lines += read.lines
-            self.chunk_of += [position] * len(read.sentences)
+            self.chunk_of += [position] * length
+            self.first_of += [first] * length
+
+    def stems(self, at: int) -> list[str]:
+        """All the words of a sentence, in order; none at -1, in an empty context."""
+        return self._lines[at].split() if at >= 0 else []
 
     def places(self, word: str) -> Sequence[int]:
         """Positions of the sentences with a word, ascending; empty for function words."""
@@ -167,8 +163,8 @@ class ContextIndex:
         self._sorted = sorted({word for word in words if len(word) >= _STUB and word[0] != "#"})
         wanted = self.forms(read_words(join(claims), is_joined=True).stems) - FUNCTION_WORDS
         found: dict[str, list[int]] = {}
-        for at, sentence in enumerate(self.sentences):
-            for word in wanted.intersection(sentence.stems):
+        for at, line in enumerate(self._lines):
+            for word in wanted.intersection(line.split()):
                 found.setdefault(word, []).append(at)
         self._found.update(found)
 
@@ -178,31 +174,29 @@ class ContextIndex:
         Function words count too; 0 if no three words follow one another in a sentence.
         """
         longest = run = 0
-        for words in zip(stems, stems[1:], stems[2:], strict=False):
-            run = run + 1 if self._has_run(words) else 0
-            longest = max(longest, run)
+        for first, second, third in zip(stems, stems[1:], stems[2:], strict=False):
+            for read in self._read:
+                # Looking up the words is far cheaper than searching the text.
+                known = read.words
+                if second in known and first in known and third in known:
+                    line = f"\n{first}\n{second}\n{third}\n"
+                    if line in read.text if self._is_small else self._has_line(line):
+                        run += 1
+                        longest = max(longest, run)
+                        break
+            else:
+                run = 0
         return longest + 2 if longest else 0
 
-    def _has_run(self, words: tuple[str, str, str]) -> bool:
-        """True if three words follow one another in a sentence."""
-        first, second, third = words
-        line = f"\n{first}\n{second}\n{third}\n"
-        is_there = False
-        for read in self._read:
-            # Looking up the words is far cheaper than searching the text.
-            if second in read.words and first in read.words and third in read.words:
-                if self._is_small and line in read.text:
-                    return True
-                is_there = True
-        if self._is_small or not is_there:
-            return False
-        telling = [word for word in words if word not in FUNCTION_WORDS]
+    def _has_line(self, words: str) -> bool:
+        """True if words, a line each, follow one another in a sentence of a large context."""
+        telling = [word for word in words.split() if word not in FUNCTION_WORDS]
         if not telling:  # of these there are few, but they stand everywhere
             if words not in self._runs:
-                self._runs[words] = any(line in read.text for read in self._read)
+                self._runs[words] = any(words in read.text for read in self._read)
             return self._runs[words]
         places = min(map(self.places, telling), key=len)
-        return any(line in self._lines[at] for at in places)
+        return any(words in self._lines[at] for at in places)
 
     def forms(self, words: Iterable[str]) -> set[str]:
         """The words and their other forms in the context."""
@@ -253,7 +247,7 @@ Places = dict[str, tuple[float, Sequence[int]]]
 """Content word -> credit and its sentences, for the words in the context."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Match:
     """Match of a claim's words with the context. Shares are of the claim's weight, 0 to 1.
 
@@ -263,7 +257,7 @@ class Match:
         window_cover: Share covered by the best three neighbouring sentences of a chunk.
         context_cover: Share covered by the whole context.
         chunk_ids: Chunks with a sentence about as good as the best.
-        found: Words of the claim in the best sentence, in any form.
+        places: The content words that are in the context, with their sentences.
         missing: Content words that are not in the context, the heaviest first.
         missing_numbers: Numbers of `far_numbers` that are not in the context, or of another thing.
         is_miscounted: Whether all of them are there, of another thing: "3 floors" for 3 rooms.
@@ -276,12 +270,18 @@ class Match:
     window_cover: float
     context_cover: float
     chunk_ids: list[int]
-    found: frozenset[str]
+    places: Places
     missing: list[str]
     missing_numbers: list[Number]
     is_miscounted: bool
     missing_names: set[str]
     far_numbers: list[Number]
+
+    @cached_property
+    def found(self) -> frozenset[str]:
+        """Words of the claim in the best sentence, in any form."""
+        places = self.places.items()
+        return frozenset(word for word, (_, where) in places if _is_in(self.sentence, where))
 
 
 def match_claim(claim: ClaimWords, context: ContextIndex) -> Match:
@@ -294,47 +294,46 @@ def match_claim(claim: ClaimWords, context: ContextIndex) -> Match:
             places[word] = _RELATED, context.places_of(related)
     if claim.asked:
         _keep_near_answer(claim, places)
-    everywhere, sentences, windows = _covers(claim, context, places)
+    everywhere, sentences = common, by_words = _shares(claim, places)
     # Its words tell what a claim is about, and not its numbers: Oslo, and not 290,000.
-    words = {word: found for word, found in places.items() if word[0] != "#"}
-    common, by_words = everywhere, sentences
-    if 0 < len(words) < len(places):
-        common, by_words, _ = _covers(claim, context, words)
+    numbers = {word for word in places if word[0] == "#"}
+    if 0 < len(numbers) < len(places):
+        words = {word: found for word, found in places.items() if word not in numbers}
+        common, by_words = _shares(claim, words)
     total = sum(claim.weights.values()) or 1.0
     covered = sum(claim.weights[word] * credit for word, (credit, _) in places.items())
     most = common + max(by_words.values(), default=0.0)
-    near = sorted(at for at, share in by_words.items() if common + share >= most * _NEAR)
+    least = most * _NEAR
+    near = sorted([at for at, share in by_words.items() if common + share >= least])
     if not near and most:  # of common words alone
-        near = list(range(min(len(context.sentences), _MOST_NEAR)))
-    best = max(near, key=lambda at: (by_words.get(at, 0.0), sentences.get(at, 0.0)), default=-1)
-    if best < 0 and context.sentences:
+        near = list(range(min(len(context.texts), _MOST_NEAR)))
+    if by_words is sentences:
+        best, close = max(near, key=sentences.__getitem__, default=-1), near
+    else:  # a chunk with the claim's words and without its number supports nothing
+        best = max(near, key=lambda at: (by_words[at], sentences[at]), default=-1)
+        least = _NEAR * (everywhere + max((sentences[at] for at in near), default=0.0))
+        close = [at for at in near if at == best or everywhere + sentences[at] >= least]
+    if best < 0 and context.texts:
         best = 0
-    closest = everywhere + max((sentences.get(at, 0.0) for at in near), default=0.0)
-    # A chunk with the claim's words and without its number supports nothing.
-    close = [
-        at for at in near if at == best or everywhere + sentences.get(at, 0.0) >= closest * _NEAR
-    ]
+    window = _best_window(claim, context, places, max(sentences.values(), default=0.0))
     missing = claim.weights.keys() - places.keys()
-    elsewhere = _records_of_others(places, context)
-    absent = _absent(claim.numbers, claim, context, apart_from=elsewhere, among=set(near))
-    if any(number.bound for number in absent):
-        texts = [context.sentences[at].reading for at in near[:_MOST_NEAR]]
-        numbers = (number for text in texts for number in read_words(text).numbers)
-        stated = list(itertools.islice(dict.fromkeys(numbers), _MOST_STATED))
-        absent = [number for number in absent if not _holds(number, stated)]
-    missing_numbers = _absent(absent, claim, context, apart_from=elsewhere)
+    far_numbers, missing_numbers = list[Number](), list[Number]()
+    if claim.numbers:
+        elsewhere = _records_of_others(places, context)
+        far_numbers = _far_numbers(claim, context, near, apart_from=elsewhere)
+        missing_numbers = _absent(far_numbers, claim, context, apart_from=elsewhere)
     return Match(
         sentence=best,
         near=near[:_MOST_NEAR],
-        window_cover=(everywhere + max(windows.values(), default=0.0)) / total,
+        window_cover=(everywhere + window) / total,
         context_cover=covered / total,
         chunk_ids=sorted({context.chunk_of[at] for at in close}),
-        found=frozenset(word for word, (_, where) in places.items() if _is_in(best, where)),
+        places=places,
         missing=sorted(missing, key=lambda word: (-claim.weights[word], word)),
         missing_numbers=missing_numbers,
         is_miscounted=not _absent(missing_numbers, claim, context, of_thing=False),
         missing_names=set() if context.is_german else claim.names & missing,
-        far_numbers=absent,
+        far_numbers=far_numbers,
     )
 
 
@@ -372,8 +371,21 @@ def _records_of_others(places: Places, context: ContextIndex) -> set[int]:
     return context.records.difference(*telling) if telling else set()
 
 
+def _far_numbers(
+    claim: ClaimWords, context: ContextIndex, near: Sequence[int], *, apart_from: Set[int]
+) -> list[Number]:
+    """Numbers of the claim that no `near` sentence has or, for a bound, fits."""
+    absent = _absent(claim.numbers, claim, context, apart_from=apart_from, among=set(near))
+    if any(number.bound for number in absent):
+        readings = [context.readings[at] for at in near[:_MOST_NEAR]]
+        theirs = (number for text in readings for number in read_words(text).numbers)
+        stated = list(itertools.islice(dict.fromkeys(theirs), _MOST_STATED))
+        absent = [number for number in absent if not _holds(number, stated)]
+    return absent
+
+
 def _absent(
-    numbers: Iterable[Number], claim: ClaimWords, context: ContextIndex, **options: Any
+    numbers: Sequence[Number], claim: ClaimWords, context: ContextIndex, **options: Any
 ) -> list[Number]:
     """Numbers of the claim, each once, that no sentence has; see `_is_stated`."""
     # The answer for a number does not depend on its bound or on the words after it.
@@ -382,7 +394,8 @@ def _absent(
         key = number.stem, number.year
         if key not in stated:
             stated[key] = _is_stated(number, claim, context, **options)
-    return [each for each in dict.fromkeys(numbers) if not stated[each.stem, each.year]]
+    absent = [each for each in numbers if not stated[each.stem, each.year]]
+    return list(dict.fromkeys(absent))
 
 
 def _is_stated(
@@ -416,7 +429,7 @@ def _is_stated(
     place = claim.places[number.stem]
     kinds = unit_kinds(claim.stems, place)
     things = counted(claim.stems, place) if of_thing else []
-    having = [context.sentences[at].stems for at in places[:_COMMON]]
+    having = list(map(context.stems, places[:_COMMON]))
     if number.year and things:
         return not all(_counts_another(stems, things[0]) for stems in having)
     if not kinds and not things:
@@ -508,27 +521,46 @@ def _holds(number: Number, stated: Sequence[Number]) -> bool:
     )
 
 
-def _covers(
-    claim: ClaimWords, context: ContextIndex, places: Places
-) -> tuple[float, dict[int, float], dict[int, float]]:
-    """Matched weight of every sentence, and of each window by its first sentence.
+def _shares(claim: ClaimWords, places: Places) -> tuple[float, dict[int, float]]:
+    """Weight of the words that most sentences have, and of the others found in each sentence.
 
     Only sentences with a rare word of the claim are checked.
     """
-    chunk_of = context.chunk_of
-    sentences: dict[int, float] = {}
-    windows: dict[int, float] = {}
     everywhere = 0.0
+    sentences: dict[int, float] = defaultdict(float)
     for word, (credit, where) in places.items():
         gain = claim.weights[word] * credit
         if len(where) > _COMMON:
             everywhere += gain
             continue
+        for at in where:
+            sentences[at] += gain
+    return everywhere, sentences
+
+
+def _best_window(claim: ClaimWords, context: ContextIndex, places: Places, best: float) -> float:
+    """Weight of the rare words that the best neighbouring sentences of a chunk have together.
+
+    Args:
+        claim: The claim.
+        context: The context.
+        places: Its words that are in the context.
+        best: The same weight for the best sentence alone.
+    """
+    gains = [
+        (claim.weights[word] * credit, where)
+        for word, (credit, where) in places.items()
+        if len(where) <= _COMMON
+    ]
+    most = sum(gain for gain, _ in gains)
+    is_one = len(context.texts) <= _WINDOW and len(context.chunks) == 1
+    if is_one or best >= most:
+        return most
+    windows: dict[int, float] = defaultdict(float)  # by their first sentence
+    for gain, where in gains:
         done = -1  # the last window that has the word already
         for at in where:
-            sentences[at] = sentences.get(at, 0.0) + gain
-            for start in range(max(at - _WINDOW, done) + 1, at + 1):
-                if chunk_of[start] == chunk_of[at]:
-                    windows[start] = windows.get(start, 0.0) + gain
+            for start in range(max(at - _WINDOW, done, context.first_of[at] - 1) + 1, at + 1):
+                windows[start] += gain
             done = at
-    return everywhere, sentences, windows
+    return max(windows.values(), default=0.0)

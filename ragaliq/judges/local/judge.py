@@ -7,7 +7,6 @@ from functools import cache
 from typing import Any
 
 from ragaliq.core.concurrency import LONG, off_loop_if_long, pause_if_due
-from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import JudgeInputError
 from ragaliq.judges.base import (
     BatchingJudge,
@@ -28,6 +27,7 @@ from ragaliq.judges.local.relevance import (
     result,
 )
 from ragaliq.judges.local.verdict import (
+    FREE,
     THRESHOLD,
     decide,
     load_parameters,
@@ -35,7 +35,6 @@ from ragaliq.judges.local.verdict import (
     read_context,
 )
 
-_FREE = JudgeUsage()
 # Characters of claims times sentences of context; so many take some three seconds.
 _MOST_COMPARED = 1_000_000_000
 # The results for these are part of the fingerprint, in addition to the parameters: a change in how
@@ -78,10 +77,10 @@ class WordingJudge(BatchingJudge):
         words is one claim together with the question.
         """
         if brief := brief_claim(query, response):
-            return ClaimsResult(claims=[brief], usage=_FREE)
+            return ClaimsResult(claims=[brief], usage=FREE)
         found = await off_loop_if_long(len(response), find_claims, response)
         claims = [response[start:end] for start, end in found]
-        return ClaimsResult(claims=claims, usage=_FREE)
+        return ClaimsResult(claims=claims, usage=FREE)
 
     async def evaluate_relevance(self, query: str, response: str) -> JudgeResult:
         """Score the answer's relevance to the question; a refusal scores 0.
@@ -167,10 +166,10 @@ class LocalJudge(WordingJudge):
         """
         size, parameters = sum(map(len, context)), await parameters_off_loop()
         read = await off_loop_if_long(size, read_context, tuple(context))
-        if sum(map(len, claims)) * len(read.sentences) > _MOST_COMPARED:
+        if sum(map(len, claims)) * len(read.texts) > _MOST_COMPARED:
             raise JudgeInputError(
                 f"{len(claims):,} claims of {sum(map(len, claims)):,} characters and "
-                f"{len(read.sentences):,} sentences of context are more than the embedded judge "
+                f"{len(read.texts):,} sentences of context are more than the embedded judge "
                 "compares"
             )
         if size > LONG:
@@ -181,4 +180,4 @@ class LocalJudge(WordingJudge):
             length = size + len(claim)
             verdict = await off_loop_if_long(length, decide, claim, read, parameters, index=index)
             verdicts.append(verdict)
-        return VerdictsResult(verdicts=verdicts, usage=_FREE)
+        return VerdictsResult(verdicts=verdicts, usage=FREE)

@@ -86,7 +86,8 @@ def number_at(tokens: list[str], at: int) -> tuple[Sequence[Number], int]:
         at: Position of a digit group or of one of `NUMBER_WORDS`.
 
     Returns:
-        The numbers there (several for a dotted date) and the position after them.
+        The numbers there (several for a dotted date), without their bounds, and the position after
+        them.
     """
     token, following = tokens[at], tokens[at + 1] if at + 1 < len(tokens) else ""
     numbers: Sequence[Number]
@@ -101,8 +102,6 @@ def number_at(tokens: list[str], at: int) -> tuple[Sequence[Number], int]:
             numbers, after = [numbers[0]._replace(certain=False)], at + 2
     if at and tokens[at - 1] == "minus":
         numbers = [numbers[0]._replace(stem=f"#-{numbers[0].stem[1:]}"), *numbers[1:]]
-    if bound := _bound_before(tokens, at):
-        numbers = [numbers[0]._replace(bound=bound), *numbers[1:]]
     return numbers, after
 
 
@@ -184,7 +183,7 @@ _ENDS = frozenset(phrase.split()[-1] for phrase in _BOUNDS)
 _NEAR = 0.1  # share by which an estimate may differ from the number
 
 
-def _bound_before(tokens: list[str], at: int) -> str:
+def bound_before(tokens: list[str], at: int) -> str:
     """Longest bound phrase that ends before a token; "" if there is none."""
     last = tokens[at - 1] if at else ""
     if last in _ENDS:

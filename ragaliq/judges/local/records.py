@@ -40,11 +40,14 @@ _PAIR_HINT = re.compile(r"[:=](?:\s|(?<==))[$€£]?\d")
 
 def holds_data(chunk: str) -> bool:
     """True if a chunk may hold a record, a table or a number after its key."""
-    return "|" in chunk or _OPENS_DATA.search(chunk) is not None or _may_hold_pairs(chunk)
+    # The signs are asked first: a search for one character is far faster.
+    if "|" in chunk or _may_hold_pairs(chunk):
+        return True
+    may_open = "{" in chunk or "[" in chunk or "(" in chunk
+    return may_open and _OPENS_DATA.search(chunk) is not None
 
 
 def _may_hold_pairs(text: str) -> bool:
-    # The signs are asked first: a search for one character is far faster.
     return (":" in text or "=" in text) and _PAIR_HINT.search(text) is not None
 
 

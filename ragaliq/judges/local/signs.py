@@ -44,15 +44,14 @@ def find_sign(claim: ClaimWords, match: Match, context: ContextIndex) -> Sign | 
     """
     if not match.near:
         return None
-    best = context.sentences[match.sentence]
-    sign = None
+    best, sign = context.stems(match.sentence), None
     if match.far_numbers or any(number.bound for number in claim.numbers):
-        theirs = read_words(best.reading)
+        theirs = read_words(context.readings[match.sentence])
         sign = _other_number(claim, match, theirs) or _other_bound(claim, match, theirs.numbers)
-    sign = sign or _other_unit(claim, match, best.stems)
-    has_word = not (claim.negated or _DECISIVE.isdisjoint(claim.stems))
-    if not sign and has_word and not denies(best.stems):
-        sign = _other_word(claim, match, best.stems) or _other_small_word(claim, match, best.stems)
+    if not sign and not UNIT_KINDS.keys().isdisjoint(claim.stems):
+        sign = _other_unit(claim, match, best)
+    if not (sign or claim.negated or denies(best)):
+        sign = _other_word(claim, match, best) or _other_small_word(claim, match, best)
     if not sign and _differ_in_negation(claim, match, context):
         sign = Sign("negation")
     return sign
@@ -140,11 +139,10 @@ def _is_in_range(number: Number, sentence: Words) -> bool:
 
 
 def _other_bound(claim: ClaimWords, match: Match, theirs: Sequence[Number]) -> Sign | None:
-    if not _agrees(claim, match, _COVER):
-        return None
     for number in claim.numbers:
         same = [other for other in theirs if other.stem == number.stem]
-        if same and all(fit(number, other) is Fit.DIFFERS for other in same):
+        differs = same and all(fit(number, other) is Fit.DIFFERS for other in same)
+        if differs and _agrees(claim, match, _COVER):
             claimed, stated = ((each.bound, each.stem, *each.of) for each in (number, same[0]))
             return Sign("bound", claimed, stated)
     return None
@@ -254,7 +252,8 @@ _SIDES = {
 
 def _other_word(claim: ClaimWords, match: Match, sentence: Sequence[str]) -> Sign | None:
     """Find a word of a group for which the sentence has exactly one other side instead."""
-    ours, theirs = _grouped(claim.stems), _grouped(sentence)
+    ours = _grouped(claim.stems)
+    theirs = _grouped(sentence) if ours else []
     for word in ours:
         stated = [other for other in theirs if _SIDES[other][0] == _SIDES[word][0]]
         sides = {_SIDES[other] for other in stated}
@@ -267,13 +266,12 @@ def _other_word(claim: ClaimWords, match: Match, sentence: Sequence[str]) -> Sig
 
 def _grouped(stems: Sequence[str]) -> list[str]:
     """Distinct words that are in a group; "may" only as a month, next to a number."""
-    found = []
-    for at, word in enumerate(stems):
-        if word == "may" and any(near[0] == "#" for near in stems[max(at - 1, 0) : at + 2]):
-            found.append("#may")
-        elif word in _SIDES:
-            found.append(word)
-    return list(dict.fromkeys(found))
+    if "may" in stems:
+        stems = [
+            "#may" if word == "may" and "#" in "".join(stems[max(at - 1, 0) : at + 2]) else word
+            for at, word in enumerate(stems)
+        ]
+    return list(dict.fromkeys(filter(_SIDES.__contains__, stems)))
 
 
 # Of small words that decide: when, and of how many.
@@ -289,12 +287,13 @@ _CONFLICTS = {
     for words, others in ((_BEFORE, _AFTER), (_AFTER, _BEFORE), (_ALL, _PART))
     for word in words.split()
 }
-_DECISIVE = _SIDES.keys() | _CONFLICTS.keys() | {"may"}
 _ARTICLES = frozenset("of the a an der die das dem den le la les el los las zum".split())
 
 
 def _other_small_word(claim: ClaimWords, match: Match, sentence: Sequence[str]) -> Sign | None:
     """A small word that decides: "after noon" against "before noon", "all rooms" against "most"."""
+    if _CONFLICTS.keys().isdisjoint(claim.stems):
+        return None
     for word, follows in dict.fromkeys(_followed(claim.stems)):
         if word not in _CONFLICTS:
             continue
@@ -320,15 +319,14 @@ def _followed(stems: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 def _differ_in_negation(claim: ClaimWords, match: Match, context: ContextIndex) -> bool:
     """True if only one side is negated and no equally good sentence agrees with the claim."""
+    if any(denies(context.stems(at)) == claim.negated for at in match.near):
+        return False
     amounts = [word for each in match.missing_numbers for word in (each.stem, *each.of)]
     if not _agrees(claim, match, _NEGATION_COVER, without=amounts, words=1):
         return False
     for at in match.near:
-        near = context.sentences[at]
-        if denies(near.stems) == claim.negated:
-            return False
         if not claim.negated:
-            parts = list(clauses(near.reading))
+            parts = list(clauses(context.readings[at]))
             # Ignore words that the sentence also has in a clause without negation: "(winter does
             # not occur in the tropics)" after a clause about winter.
             shared = match.found.difference(*(part for part in parts if not denies(part)))

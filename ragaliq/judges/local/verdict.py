@@ -20,7 +20,7 @@ from ragaliq.judges.base import ClaimVerdict, digest_of
 from ragaliq.judges.local.claim import WordFrequencies, denies, read_claim
 from ragaliq.judges.local.context import ContextIndex, Match, match_claim
 from ragaliq.judges.local.signs import Sign, find_sign
-from ragaliq.judges.local.words import FUNCTION_WORDS, is_pair, read_words, stems_of
+from ragaliq.judges.local.words import FUNCTION_WORDS, is_pair, stems_of
 
 # The support score: features, and the weights that training left behind.
 
@@ -132,13 +132,14 @@ async def parameters_off_loop() -> Parameters:
 # The verdict.
 
 THRESHOLD = 0.5
+FREE = JudgeUsage()
 _KEPT = 4  # contexts
 _MOST_NAMED = 5  # missing words a reason names
 _MOST_QUOTED = 160  # characters of a sentence
 _COUNTED = 2  # words shown after a number: "nine working days"
 _SURFACE = re.compile(
-    r"(?:[1-9]\d{0,2}(?: \d{3})+|\d+(?:[.,:]\d+)*)(?:\s?(?:k|mn|bn|thousand|million|billion)\b)?"
-    r"|[^\W\d_]+(?:['’][^\W\d_]+)*"
+    r"[^\W\d_]++(?:['’][^\W\d_]++)*+"
+    r"|(?:[1-9]\d{0,2}(?: \d{3})+|\d+(?:[.,:]\d+)*)(?:\s?(?:k|mn|bn|thousand|million|billion)\b)?"
 )
 
 
@@ -149,14 +150,13 @@ def examine(
     parts = read_claim(claim, frequencies)
     match = match_claim(parts, context)
     sign = find_sign(parts, match, context)
-    stems = context.sentences[match.sentence].stems if match.sentence >= 0 else ()
     features = Features(
         cover=(match.window_cover + match.context_cover) / 2,
         run=context.longest_run(parts.stems) / max(len(parts.stems), 1),
         missing_number=float(bool(match.missing_numbers) and not match.is_miscounted),
         miscounted=float(bool(match.missing_numbers) and match.is_miscounted),
         missing_name=float(bool(match.missing_names)),
-        negation=float(parts.negated and not denies(stems)),
+        negation=float(parts.negated and not denies(context.stems(match.sentence))),
         contradiction=float(sign is not None),
         length=math.log1p(len(parts.weights)),
     )
@@ -171,40 +171,38 @@ def decide(
     claim: str, context: ContextIndex, parameters: Parameters, *, index: int | None = None
 ) -> ClaimVerdict:
     """Decide one claim. The confidence is a score, not a calibrated probability."""
-    if not context.sentences:
+    if not context.texts:
         reason = "The context is empty."
-        return ClaimVerdict(
-            verdict="NOT_ENOUGH_INFO", reason=reason, index=index, usage=JudgeUsage()
-        )
+        return ClaimVerdict(verdict="NOT_ENOUGH_INFO", reason=reason, index=index, usage=FREE)
     match, sign, features = examine(claim, context, parameters.frequencies)
     support = round(parameters.support(features), 4)
-    sentence = context.sentences[match.sentence].text
-    named = ", ".join(_as_written(claim, match.missing[:_MOST_NAMED]))
-    quoted = " ".join(sentence.split())
-    if len(quoted) > _MOST_QUOTED:
-        quoted = f"{quoted[: _MOST_QUOTED - 1]}…"
-    closest = f'Closest sentence: "{quoted}".'
+    sentence = context.texts[match.sentence]
+    named = ""
+    if match.missing and sign is None:
+        named = ", ".join(_as_written(claim, match.missing[:_MOST_NAMED]))
     verdict: Verdict = "NOT_ENOUGH_INFO"
     confidence, evidence, chunks = 1.0 - support, "", list[int]()
     if sign is not None:
         verdict, confidence = "CONTRADICTED", max(1.0 - support, 1.0 - THRESHOLD)
         evidence, chunks = sentence, [context.chunk_of[match.sentence]]
         reason = (
-            f'The claim and the closest sentence differ in negation: "{quoted}".'
+            f"The claim and the closest sentence differ in negation: {_quoted(sentence)}."
             if sign.kind == "negation"
             else _difference(claim, sentence, sign)
         )
     elif support >= THRESHOLD:
         verdict, confidence, evidence, chunks = "SUPPORTED", support, sentence, match.chunk_ids
-        reason = f"{closest} Not in the context: {named}." if named else closest
+        reason = f"Closest sentence: {_quoted(sentence)}."
+        if named:
+            reason += f" Not in the context: {named}."
     elif named:
         reason = f"Not supported by wording: the context does not have {named}."
-    elif not read_words(claim).stems:
+    elif not features.length:
         reason = "The claim has no words to compare."
     else:
         reason = (
             "Not supported by wording: the claim's words occur in the context, but not "
-            f"together. {closest}"
+            f"together. Closest sentence: {_quoted(sentence)}."
         )
     return ClaimVerdict(
         verdict=verdict,
@@ -213,8 +211,14 @@ def decide(
         evidence=evidence,
         supporting_chunk_ids=chunks,
         index=index,
-        usage=JudgeUsage(),
+        usage=FREE,
     )
+
+
+def _quoted(sentence: str) -> str:
+    """A sentence in quotes, on one line and cut where it is long."""
+    text = " ".join(sentence.split())
+    return f'"{text if len(text) <= _MOST_QUOTED else f"{text[: _MOST_QUOTED - 1]}…"}"'
 
 
 def _difference(claim: str, sentence: str, sign: Sign) -> str:
@@ -236,9 +240,7 @@ def _is_content(word: str) -> bool:
 
 def _as_written(text: str, stems: Sequence[str]) -> list[str]:
     """Words of a text with these stems; a stem itself if its word is unknown."""
-    forms: dict[str, str] = {}
-    for word in _SURFACE.findall(text):
-        for found in stems_of(word):
-            forms.setdefault(found, word)
+    written = reversed(_SURFACE.findall(text))  # the first of several is shown
+    forms = {found: word for word in written for found in stems_of(word)}
     shown = (found if is_pair(found) else forms.get(found, found.lstrip("#")) for found in stems)
     return list(dict.fromkeys(shown))

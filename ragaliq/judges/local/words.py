@@ -10,9 +10,9 @@ import itertools
 import re
 import string
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import Stemmer
 
@@ -24,6 +24,7 @@ from ragaliq.judges.local.numbers import (
     SPELLINGS,
     UNITS,
     Number,
+    bound_before,
     number_at,
 )
 
@@ -200,6 +201,8 @@ NEGATIONS = frozenset(
 )
 """Words that deny, in any of the languages, as stems."""
 
+NO_CONTENT = FUNCTION_WORDS | NEGATIONS
+
 _IRREGULAR = {
     form: forms.split()[0]
     for forms in (
@@ -238,33 +241,35 @@ def read_words(text: str, *, is_joined: bool = False) -> Words:
 
     Args:
         text: Any text.
-        is_joined: Whether it is several texts in one, as `join` makes it; then the words that
-            numbers count are not read.
+        is_joined: Whether it is several texts in one, as `join` makes it; then no numbers are
+            returned.
     """
     tokens = tokens_of(text if is_joined else text.replace(END, _NO_END))
     words = list(map(_STEMS.__getitem__, tokens))
-    if all(words):  # a stem is never empty
-        return Words(cast("list[str]", words), [])
+    if all(words):
+        return Words(words, [])
     stems: list[str] = []
     numbers: list[Number] = []
     at = 0
-    for place in [place for place, word in enumerate(words) if word is None]:
+    for place in [place for place, word in enumerate(words) if not word]:
         if place < at:  # part of the number before
             continue
-        stems += cast("list[str]", words[at:place])
+        stems += words[at:place]
         token = tokens[place]
         if token[0].isdigit() or token in NUMBER_WORDS:
             found, at = number_at(tokens, place)
-            numbers += found
-            if not is_joined:
-                follow = cast("Iterator[str]", itertools.takewhile(bool, words[at : at + _COUNTED]))
-                of = tuple(word for word in follow if word not in FUNCTION_WORDS)
-                numbers[-1] = numbers[-1]._replace(of=of)
             stems += [number.stem for number in found]
+            if not is_joined:
+                follow = itertools.takewhile(bool, words[at : at + _COUNTED])
+                of = tuple(word for word in follow if word not in FUNCTION_WORDS)
+                first = len(numbers)
+                numbers += found
+                numbers[first] = numbers[first]._replace(bound=bound_before(tokens, place))
+                numbers[-1] = numbers[-1]._replace(of=of)
         else:  # pairs of characters
             stems += [token[i : i + 2] for i in range(len(token) - 1)] or [token]
             at = place + 1
-    stems += cast("list[str]", words[at:])
+    stems += words[at:]
     return Words(stems, numbers)
 
 
@@ -321,9 +326,13 @@ def counted(stems: Sequence[str], at: int, *, reach: int = _REACH) -> list[str]:
 
     The day of a date and an ordinal count nothing.
     """
-    follow = itertools.islice(stems, at + 1, at + 1 + reach)
-    words = itertools.takewhile(lambda word: word in _INITIALS or is_content(word), follow)
-    found = [word for word in words if word not in _INITIALS]  # without "U.S."
+    found: list[str] = []
+    for word in stems[at + 1 : at + 1 + reach]:
+        if word in _INITIALS:  # "U.S."
+            continue
+        if not is_content(word):
+            break
+        found.append(word)
     return [] if found and found[0] in _DATE_WORDS else found
 
 
@@ -342,11 +351,11 @@ _DATE_WORDS = frozenset(
 
 def is_content(stem: str) -> bool:
     """True if a stem is a content word: no number, no function word, no negation."""
-    return stem[0] != "#" and stem not in FUNCTION_WORDS and stem not in NEGATIONS
+    return stem[0] != "#" and stem not in NO_CONTENT
 
 
-class _KnownStems(dict[str, str | None]):
-    """Cache from token to stem; None for a number and for text without spaces.
+class _KnownStems(dict[str, str]):
+    """Cache from token to stem; empty for a number and for text without spaces.
 
     Use `map(known.__getitem__, tokens)`, the fastest way to look up many: every word of every chunk
     passes here. A full cache is emptied.
@@ -355,9 +364,9 @@ class _KnownStems(dict[str, str | None]):
     most = 32_768  # words; about 8 MB
     longest = 40  # characters; longer ones hardly come again
 
-    def __missing__(self, token: str) -> str | None:
+    def __missing__(self, token: str) -> str:
         is_alone = not (token[0].isdigit() or token in NUMBER_WORDS or is_pair(token))
-        value = stem(token) if is_alone else None
+        value = stem(token) if is_alone else ""
         if len(token) <= self.longest:
             if len(self) >= self.most:
                 self.clear()
