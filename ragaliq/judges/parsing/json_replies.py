@@ -207,24 +207,19 @@ def _outside_thoughts(values: Sequence[object], text: str) -> list[object]:
     """
     end = len(_MARKUP.sub(lambda found: " " * len(found[0]), text).rstrip())
     said, left = list[object](), [*values]
-    of_reply, blocks = set[str](), list[str]()
-    standing, in_thoughts = Counter[str](), 0
+    of_reply, standing, in_thoughts = set[str](), Counter[str](), 0
     for tag in reversed([*_TAG.finditer(text)]):  # so that a block's end is met first
         if closes := (tag["closes"] or "").lower():
             if tag.start() >= end:
                 of_reply.add(closes)
-            blocks.append(closes)
             standing[closes] += 1
             in_thoughts += closes not in of_reply
         elif opens := (tag["opens"] or "").lower():
-            if not standing[opens] and tag["first"] is not None:
+            if standing[opens]:
+                standing[opens] -= 1
+                in_thoughts -= opens not in of_reply
+            elif tag["first"] is not None:
                 said.clear()
-            while standing[opens]:
-                begun = blocks.pop()
-                standing[begun] -= 1
-                in_thoughts -= begun not in of_reply
-                if begun == opens:
-                    break
         else:
             value = left.pop()
             if not in_thoughts:
