@@ -170,24 +170,24 @@ class TextPassed(Event):
 def write_event(event: Event, steps: Mapping[Step, int]) -> list[Any]:
     """An event as plain data; steps become their numbers."""
     written: list[Any] = [type(event).__name__]
-    for field in fields(event):
-        value = getattr(event, field.name)
-        if field.name == "step":
+    for name, (write, _) in _FIELDS[type(event).__name__]:
+        value = getattr(event, name)
+        if name == "step":
             written.append(steps.get(value, -1))
         else:
-            write, _ = _FORMS.get(field.name, _TEXT)
             written.append(None if value is None else write(value))
     return written
 
 
 def read_event(written: Sequence[Any]) -> Event:
     """The event that `write_event` wrote."""
-    kind = _KINDS[written[0]]
-    values = [
-        value if value is None or field.name == "step" else _FORMS.get(field.name, _TEXT)[1](value)
-        for field, value in zip(fields(kind), written[1:], strict=True)
-    ]
-    return kind(*values)
+    kind, *values = written
+    return _KINDS[kind](
+        *(
+            value if value is None or name == "step" else read(value)
+            for (name, (_, read)), value in zip(_FIELDS[kind], values, strict=True)
+        )
+    )
 
 
 def write_messages(messages: Iterable[Message]) -> list[Any]:
@@ -246,4 +246,8 @@ _FORMS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     ),
     "tool_arguments": (list, list),
     "is_input": (bool, bool),
+}
+_FIELDS = {
+    name: [(field.name, _FORMS.get(field.name, _TEXT)) for field in fields(kind)]
+    for name, kind in _KINDS.items()
 }
