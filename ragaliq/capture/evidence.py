@@ -39,7 +39,7 @@ from ragaliq.core.passages import Passage
 from ragaliq.core.test_case import Turn
 
 # Words that a text of the application has at least if it makes a prompt more than instructions.
-_LEAST_MATERIAL = 5
+_LEAST_OF_APPLICATION = 5
 # Words of the beginning, or of a sentence, of a passage that was cut.
 _LEAST_PART = 4
 # Truncated documents that are looked for sentence by sentence; with more it takes long.
@@ -414,8 +414,8 @@ class _PromptSearch:
         ]
         cut = tuple(self._cut)
         prompt, missing = "\n\n".join(rest), ""
-        material = [] if passages else self._material(prompt, texts)
-        if not passages and max(material, default=0) < _LEAST_MATERIAL:
+        words = [] if passages else self._application_words(prompt, texts)
+        if not passages and max(words, default=0) < _LEAST_OF_APPLICATION:
             missing = "nothing_retrieved"
             if self._documents or self._saw_reply:
                 missing = "not_in_prompt" if self._documents else "only_replies"
@@ -429,7 +429,7 @@ class _PromptSearch:
         self._found.setdefault(text.words, (shown.place, Passage(text.text)))
         return True
 
-    def _material(self, prompt: str, texts: Iterable[str]) -> list[int]:
+    def _application_words(self, prompt: str, texts: Iterable[str]) -> list[int]:
         """Numbers of words of application texts in the prompt."""
         shown = f" {normalize(prompt)} "
         held = set(shown.split())

@@ -58,7 +58,7 @@ from ragaliq.core.test_case import CaseSources, RAGTestCase, Turn
 
 _OF_HISTORY = frozenset({"chat_history", "history", "messages"})
 # Keys of texts that are settings of a request or the conversation, not evidence.
-_NO_MATERIAL = frozenset({*_OF_HISTORY, *NO_QUESTION_KEYS})
+_SETTING_KEYS = frozenset({*_OF_HISTORY, *NO_QUESTION_KEYS})
 _LEAST_REPLY = 5  # spaces of a reply that a later run may repeat
 _LEAST_SPACES = 2  # of a text that may be more than a setting
 _OF_ANSWER = frozenset({"", *ANSWER_KEYS})  # spans show the only value of a step without its key
@@ -341,13 +341,13 @@ class RunLog:
         return any(isinstance(event, ModelCalled) for event in self._events)
 
     @property
-    def has_material(self) -> bool:
+    def was_given_text(self) -> bool:
         """True if a model was called, and was passed a text or a file that may be evidence."""
         return self.has_asked and (
             bool(self.question.files)
             or any(
                 isinstance(event, TextPassed)
-                and event.key not in _NO_MATERIAL
+                and event.key not in _SETTING_KEYS
                 and event.text.strip() != self.question.text.strip()
                 and event.text.count(" ") >= _LEAST_SPACES
                 for event in self._events
@@ -491,7 +491,7 @@ class RunLog:
                 and not any(file in event.text for file in self.question.files)
             ],
             files=self.question.files,
-            texts=[event.text for event in passed if event.key not in _NO_MATERIAL],
+            texts=[event.text for event in passed if event.key not in _SETTING_KEYS],
             said_before=self.said_before,
             is_conversation=self.is_conversation,
         )

@@ -282,7 +282,7 @@ def _split_question(texts: Sequence[str]) -> tuple[str, list[str]]:
     files = [file for _, held in split for file in held]
     blocks = [rest for rest, _ in split if rest.strip()]
     asking = [block for block in blocks if block.rstrip().endswith(ASKS)]
-    if len(asking) == 1 and all(block in asking or _is_material(block) for block in blocks):
+    if len(asking) == 1 and all(block in asking or _is_file(block) for block in blocks):
         return asking[0], files + [block for block in blocks if block not in asking]
     for at in range(len(blocks) - 1, 0, -1):
         if blocks[at - 1].rstrip(" \t").endswith((".", "!", ":", "。", "\n", ">", "`", "|")):
@@ -290,7 +290,7 @@ def _split_question(texts: Sequence[str]) -> tuple[str, list[str]]:
     return "".join(blocks), files
 
 
-def _is_material(text: str) -> bool:
+def _is_file(text: str) -> bool:
     return "\n" in text.strip() or text.count(" ") >= _LEAST_OF_FILE
 
 
@@ -311,7 +311,7 @@ def _split_files(text: str) -> tuple[str, list[str]]:
         is_asked = bool(tag) and tag.casefold() in _ASKING_TAGS
         if is_asked and end >= 0:
             kept += [text[at : opening.start()], inside]
-        elif _is_material(inside):
+        elif _is_file(inside):
             kept.append(text[at : opening.start()])
             files.append(inside.strip())
         else:
@@ -528,7 +528,7 @@ class Reader:
             asked, held = _split_question(message.texts)
             if found is None and asked.strip():
                 found, held = asked.strip(), held[:]
-            elif found is not None and _is_material(asked):
+            elif found is not None and _is_file(asked):
                 held = [*held, asked]
             files += held
         return None if found is None else Found(found, where, files)

@@ -30,13 +30,13 @@ class RunQueue:
     of the lowest priority below its own.
 
     Attributes:
-        size: Bytes of the texts of all runs.
+        bytes: Bytes of the texts of all runs.
     """
 
     def __init__(self) -> None:
         # By priority: 0 rate-sampled, 1 rule-selected, 2 awaited.
         self._levels: tuple[deque[RunHandle], ...] = (deque(), deque(), deque())
-        self.size = 0
+        self.bytes = 0
 
     def __len__(self) -> int:
         return sum(map(len, self._levels))
@@ -55,7 +55,7 @@ class RunQueue:
         Returns:
             The displaced runs; None if there is no room for it.
         """
-        count, size = len(self) + 1, self.size + run.size
+        count, size = len(self) + 1, self.bytes + run.size
         displaced: list[RunHandle] = []
         if count > max_runs or size > max_bytes:
             for other in chain.from_iterable(map(reversed, self._levels[: run.priority])):
@@ -67,9 +67,9 @@ class RunQueue:
                 return None
         for other in displaced:
             # One statement, here and below: a signal's exception may come between two.
-            _, self.size = self._levels[other.priority].pop(), self.size - other.size
+            _, self.bytes = self._levels[other.priority].pop(), self.bytes - other.size
         level = self._levels[run.priority]
-        _, self.size = level.extend((run,)), self.size + run.size  # type: ignore[func-returns-value]
+        _, self.bytes = level.extend((run,)), self.bytes + run.size  # type: ignore[func-returns-value]
         return displaced
 
     def next(self) -> RunHandle | None:
@@ -81,7 +81,7 @@ class RunQueue:
         for level in reversed(self._levels):
             if level:
                 run = level[0]
-                _, self.size = level.popleft(), self.size - run.size
+                _, self.bytes = level.popleft(), self.bytes - run.size
                 return run
         return None
 
@@ -90,7 +90,7 @@ class RunQueue:
         gone = [run for run in self if run.counters is counters]
         for run in gone:
             self._levels[run.priority].remove(run)
-            self.size -= run.size
+            self.bytes -= run.size
         return gone
 
 
@@ -122,7 +122,7 @@ class JudgeQueue:
     @property
     def bytes(self) -> int:
         """Bytes of the waiting runs' texts."""
-        return self._waiting.size
+        return self._waiting.bytes
 
     @property
     def undone(self) -> int:

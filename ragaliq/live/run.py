@@ -182,6 +182,7 @@ class RunHandle:
             self.end("incomplete_run", "internal_error")
             return False
         monitor = self.monitor
+        # Asked before the run is enqueued, which sets `awaited` in inline mode.
         inline = monitor.inline if self.awaited is None else None
         try:
             self.answered, self.size, self.target = case, case.size, target

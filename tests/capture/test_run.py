@@ -2,6 +2,7 @@
 
 import sys
 import threading
+from dataclasses import fields
 
 import pytest
 from pydantic import ValidationError
@@ -129,3 +130,9 @@ def test_of_a_conversations_models_the_latest_short_replies_are_kept():
 def test_each_field_of_a_structured_answer_is_a_claim_of_its_own(answer, claims):
     text = Reader().answer_text(answer).text
     assert [text[start:end] for start, end in find_claims(text)] == claims
+
+
+def test_every_field_of_a_run_is_written_for_another_process_or_is_of_this_one_only():
+    public = {field.name for field in fields(RunLog) if not field.name.startswith("_")}
+    # Blocks are written as the citations in them; the others are read before the run is sent.
+    assert public - RunLog().to_plain().keys() == {"blocks", "had_errors", "conversation_key"}

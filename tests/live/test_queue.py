@@ -65,9 +65,9 @@ def test_every_run_is_taken_refused_or_displaced_once_and_the_bounds_hold(steps,
         gone += [name] if displaced is None else named(displaced)
         assert all(run.priority < step[0] for run in displaced or [])
         assert len(queue) <= runs
-        assert queue.size <= size
+        assert queue.bytes <= size
     assert sorted(gone + named(queue.clear(COUNTS.counters))) == sorted(put)
-    assert (len(queue), queue.size) == (0, 0)
+    assert (len(queue), queue.bytes) == (0, 0)
 
 
 def test_a_run_that_lost_its_place_is_counted_and_the_important_one_is_judged_first(

@@ -10,9 +10,7 @@ from langchain_core.runnables import Runnable
 
 from langchain_ragaliq.recording import Recorder
 from ragaliq import ConfigurationError, Monitor, RAGTestCase
-from ragaliq.capture import RunLog
-
-_QUESTIONS = ("question", "input", "query")
+from ragaliq.capture import QUESTION_KEYS, RunLog
 
 
 def answerer(app: Runnable[Any, Any]) -> Callable[[str], Awaitable[RAGTestCase | RunLog]]:
@@ -38,7 +36,7 @@ def _input_of(app: Runnable[Any, Any]) -> Callable[[str], Any]:
     fields = schema.get("properties")
     if not fields:
         return lambda question: question
-    named = next((name for name in _QUESTIONS if name in fields), None)
+    named = next((name for name in QUESTION_KEYS if name in fields), None)
     if named is None and "messages" in fields:
         return lambda question: {"messages": [HumanMessage(question)]}
     needed = [name for name in schema.get("required", fields) if name in fields]

@@ -312,26 +312,26 @@ class RagaliqCallbackHandler(FramingHandler, BaseCallbackHandler):
         return root if root is not None and root.handle is not None else None
 
     def _begin(self, run_id: UUID, pipeline: str) -> RunHandle | RecordedRun | None:
-        """Announce a run; None if it is not evaluated."""
+        """Announce a run; None if it is not evaluated. A recorder keeps its runs instead."""
         return self.monitor.begin(run_id, pipeline=pipeline, framework="langchain")
 
     def _part_started(self, run_id: UUID, parent_id: UUID | None) -> LangChainRun | None:
         """Register a run below a known one and return its root; None if there is none."""
-        run, registry = run_id.int, self._registry
+        step, registry = run_id.int, self._registry
         parent = parent_id.int if parent_id is not None else _run_in_force()
         root = registry.runs.get(parent)
         if root is None or (root.handle is not None and is_suppressed()):
             return None
         # A call inside that was given the same run id must not become its own parent.
-        root.steps.setdefault(run, parent)
-        registry.runs[run] = root
+        root.steps.setdefault(step, parent)
+        registry.runs[step] = root
         if root.closed:
-            registry.join(root, run)
+            registry.join(root, step)
         elif not root.has_child:
             root.first_child_started()
         return root
 
-    def _is_chosen(
+    def _choose(
         self,
         run_id: UUID,
         name: str | None = None,
@@ -339,7 +339,7 @@ class RagaliqCallbackHandler(FramingHandler, BaseCallbackHandler):
         metadata: Mapping[str, Any] | None = None,
         **_: Any,
     ) -> bool:
-        """True if an outermost run may be captured, by its name, tags and metadata."""
+        """Choose or ignore an outermost run by its name, tags and metadata; True if chosen."""
         if self._filter.is_empty:
             return True
         described = name or "", tags or (), metadata or {}
@@ -403,9 +403,9 @@ class RagaliqCallbackHandler(FramingHandler, BaseCallbackHandler):
             _LOG_ONCE.message("lone call", LONE_CALL)
 
     def _is_lone(self, run_id: UUID, parent_id: UUID | None, described: dict[str, Any]) -> bool:
-        """True if a call has no enclosing run and may be captured."""
+        """True if a call has no enclosing run and is chosen; one to be ignored is noted as such."""
         is_alone = parent_id is None and _run_in_force() is None
-        return is_alone and self._is_chosen(run_id, **described)
+        return is_alone and self._choose(run_id, **described)
 
     def _lone_call_started(self, run_id: UUID, messages: list[Message]) -> None:
         """Handle a model call outside chains: a run if its prompt has documents found before.
@@ -510,7 +510,7 @@ class RagaliqCallbackHandler(FramingHandler, BaseCallbackHandler):
             root = self._part_started(run_id, parent_run_id)
             if root is None:
                 is_chain = run_type is None or run_type == "chain"
-                if is_chain and self._is_chosen(run_id, name, tags, metadata):
+                if is_chain and self._choose(run_id, name, tags, metadata):
                     self._root_started(
                         run_id, parent_run_id, inputs, name=name, metadata=metadata, tags=tags
                     )

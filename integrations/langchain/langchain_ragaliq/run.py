@@ -109,7 +109,7 @@ class LangChainRun:
             self.steps: dict[Any, Any] = {self.key: None}
             return
         self.log = RunLog(handle.run_id, {self.key: None})
-        self.steps = self.log.parents
+        self.steps = self.log.parents  # the same dictionary: what is added here is in the log
         self.overrides = overrides
         self.answer_keys = _STATE_ANSWER_KEYS
         if overrides is not None:
@@ -184,15 +184,15 @@ class LangChainRun:
 
     def step_started(
         self,
-        run: int,
+        step: int,
         inputs: Any,
         run_type: str | None,
         tags: Iterable[str] | None,
     ) -> None:
         """Handle the begin of a step."""
-        parent = self.steps[run]
+        parent = self.steps[step]
         if parent == self.key:
-            self.open_steps.add(run)
+            self.open_steps.add(step)
         if run_type == "prompt":
             if self.overrides is not None and self.keyed_passages is None:
                 self.keyed_passages = self.overrides.passages(inputs)
@@ -208,9 +208,9 @@ class LangChainRun:
         if passages and inputs is documents and around == parent and _follows(tags):
             # A sequence gives it what its retriever returned: nobody had that in between.
             self.fetched = _NOT_FETCHED
-            self.log.step_given(run, {None: passages})
+            self.log.step_given(step, {None: passages})
         else:
-            self.step_given(run, inputs)
+            self.step_given(step, inputs)
 
     def model_called(self, step: int, messages: list[Message]) -> None:
         """Handle a call of a model."""
@@ -224,65 +224,65 @@ class LangChainRun:
             return [message for message in read if message is not None]
         return [Message("user", tuple(prompts))]
 
-    def step_given(self, run: int, inputs: Any) -> None:
+    def step_given(self, step: int, inputs: Any) -> None:
         """Keep documents and texts in a step's input that may be evidence."""
         if KINDS[type(inputs)] not in {"", "document"}:
             return  # messages and prompts: models report those themselves
-        self.log.step_given(run, self.state.documents_by_key(inputs))
+        self.log.step_given(step, self.state.documents_by_key(inputs))
         if isinstance(inputs, dict):
             for key, text in self.state.new_texts(inputs):
-                self.log.text_passed(run, text, key, is_input=True)
+                self.log.text_passed(step, text, key, is_input=True)
 
-    def retrieved(self, run: int, documents: Sequence[Any]) -> None:
+    def retrieved(self, step: int, documents: Sequence[Any]) -> None:
         """Handle a retriever's documents."""
         passages = READER.document_list(documents) or ()
-        self.fetched = self.steps.get(run), documents, passages
-        self.log.retrieved(run, passages)
+        self.fetched = self.steps.get(step), documents, passages
+        self.log.retrieved(step, passages)
 
-    def step_ended(self, run: int, outputs: Any) -> None:
+    def step_ended(self, step: int, outputs: Any) -> None:
         """Handle the end of a step."""
-        self.open_steps.discard(run)
+        self.open_steps.discard(step)
         log = self.log
         # Most return a text of the plain class.
         outputs = outputs if type(outputs) is str else plain(outputs)
         if isinstance(outputs, str):
-            log.text_passed(run, outputs)
+            log.text_passed(step, outputs)
         elif isinstance(outputs, dict):
             self.has_answered = self.has_answered or not self.answer_keys.isdisjoint(outputs)
-            log.step_returned(run, by_key=self.state.documents_by_key(outputs))
+            log.step_returned(step, by_key=self.state.documents_by_key(outputs))
             for key, value in islice(outputs.items(), _MOST_KEYS):
                 if type(value) is str:
-                    log.text_passed(run, value, key)
+                    log.text_passed(step, value, key)
                 elif isinstance(value, str):  # the texts of messages are of a kind of their own
-                    log.text_passed(run, plain(value), key)
+                    log.text_passed(step, plain(value), key)
                 elif type(value) is list and key not in _CONTEXT_KEYS:
-                    self._listed(run, value, key)
+                    self._listed(step, value, key)
         elif type(outputs) is ChatPromptValue:
             self.prompt = outputs
         elif kind := KINDS[type(outputs)]:
             if kind == "document":  # messages and prompts are reported by models themselves
-                log.step_returned(run, READER.document_list([outputs]))
+                log.step_returned(step, READER.document_list([outputs]))
         elif type(outputs) is list and outputs and isinstance(outputs[0], str):
-            self._listed(run, outputs)
+            self._listed(step, outputs)
         elif isinstance(outputs, list) and (
             (documents := READER.document_list(outputs)) is not None
         ):
-            log.step_returned(run, documents)
+            log.step_returned(step, documents)
         elif (fields := READER.fields(outputs)) is not None or isinstance(outputs, (list, tuple)):
             self.has_answered = True
             held = outputs if fields is None else dict(fields)
-            log.step_returned(run, by_key=self.state.documents_by_key(held))
+            log.step_returned(step, by_key=self.state.documents_by_key(held))
 
-    def _listed(self, run: int, values: list[Any], key: Any = "") -> None:
+    def _listed(self, step: int, values: list[Any], key: Any = "") -> None:
         """Keep a list that a step returned: its texts may be documents."""
         for value in values[:_MOST_TEXTS]:
             if not isinstance(value, str):
                 return
-            self.log.text_passed(run, plain(value), key)
+            self.log.text_passed(step, plain(value), key)
 
-    def replied(self, run: int, result: LLMResult) -> None:
+    def replied(self, step: int, result: LLMResult) -> None:
         """Handle a model's reply; the last one outside retrievers may be the answer."""
-        self.open_models.discard(run)
+        self.open_models.discard(step)
         first = result.generations[0][0] if result.generations and result.generations[0] else None
         text = first.text if first else ""
         tool_arguments: Sequence[str] = ()
@@ -295,16 +295,16 @@ class LangChainRun:
             if calls:
                 tool_arguments = [each for call in calls for each in texts_in(call.get("args"))]
             found = message.additional_kwargs, message.response_metadata
-            self.log.provided(run, provided_passages(content, *found))
-        self.log.replied(run, text, tool_arguments)
-        at: int | None = run
+            self.log.provided(step, provided_passages(content, *found))
+        self.log.replied(step, text, tool_arguments)
+        at: int | None = step
         while at is not None and at not in self.retrievers:
             at = self.steps.get(at)
         if at is None:
             self.reply, self.message = text, message
             self.tool_answer = tool_answer(calls) if calls else None
 
-    def tool_ended(self, run: int, output: Any) -> None:
+    def tool_ended(self, step: int, output: Any) -> None:
         """Handle a tool's result."""
         if getattr(self.message, "tool_calls", ()):  # what a model said with its call: no answer
             self.reply, self.message = "", None
@@ -312,12 +312,12 @@ class LangChainRun:
             # The model gets the error, not what was fetched before.
             self.log.had_errors = True
         else:
-            self.log.tool_returned(run, READER.tool_result(output))
+            self.log.tool_returned(step, READER.tool_result(output))
 
-    def part_failed(self, run: int, error: BaseException) -> None:
+    def part_failed(self, step: int, error: BaseException) -> None:
         """Handle a failure below the root; a retry or a fallback may still answer."""
-        self.open_steps.discard(run)
-        self.open_models.discard(run)
+        self.open_steps.discard(step)
+        self.open_models.discard(step)
         self.has_answered = True  # as a graph does that passes control to its parent
         self.is_interrupted = self.is_interrupted or is_interrupt(error)
         # What LangGraph raises to get out of a node: interrupts, and commands to the graph around.
@@ -374,6 +374,7 @@ class LangChainRun:
         if named is not None and not named.apply(log, self.inputs, outputs, fresh):
             return "extract_failed"
         if not log.question.text:
+            # After an event's or `extract`'s: of a key or the input, echoed, of a prompt's variable.
             question = self.question or READER.echoed_question(outputs) or self.prompt_question
             log.question = question or log.question
         if not log.answer.text:

@@ -411,7 +411,7 @@ class LlamaIndexRun:
     def missing(self) -> str:
         """Reason why there is no case; empty if there is one."""
         log = self.log
-        is_rag = log.has_retrieved or log.has_material or (self.is_rag and log.has_asked)
+        is_rag = log.has_retrieved or log.was_given_text or (self.is_rag and log.has_asked)
         if log.passages is None and not is_rag:
             return "not_rag"
         is_tools = log.answer.text.strip() == self.direct and log.answer.where == "output"
@@ -699,7 +699,7 @@ class RagaliqSpanHandler(FramingHandler, BaseSpanHandler[BaseSpan], BaseEventHan
             self._fail(failure, run)
 
     def _begin(self, span_id: str, pipeline: str = "") -> RunHandle | RecordedRun | None:
-        """Announce a run; None if it is not evaluated."""
+        """Announce a run; None if it is not evaluated. A recorder keeps its runs instead."""
         name = pipeline or self.pipeline
         return self.monitor.begin(span_id, pipeline=name, framework="llama_index")
 
