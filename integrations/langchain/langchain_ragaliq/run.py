@@ -374,7 +374,7 @@ class LangChainRun:
         if named is not None and not named.apply(log, self.inputs, outputs, fresh):
             return "extract_failed"
         if not log.question.text:
-            # After an event's or `extract`'s: of a key or the input, echoed, of a prompt's variable.
+            # After an event's or `extract`'s: of a key or the input, echoed, of a prompt.
             question = self.question or READER.echoed_question(outputs) or self.prompt_question
             log.question = question or log.question
         if not log.answer.text:
