@@ -294,12 +294,7 @@ def jsonl_rows(path: Path, encoding: str | None) -> _Read:
 _BATCH_ROWS = 256
 
 
-def table_rows(path: Path, _: str | None) -> _Read:
-    """Read the rows of a Parquet table."""
-    return ((0, data) for _, data in parquet_rows(path))
-
-
-def parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def parquet_rows(path: Path, _: str | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
     """The rows of a Parquet table with their numbers, from 1; a batch is in memory at a time."""
     try:
         from pyarrow import ArrowException, parquet
@@ -339,7 +334,7 @@ _READERS: dict[str, Callable[[Path, str | None], _Read]] = {
     ".ndjson": jsonl_rows,
     ".csv": csv_rows,
     ".tsv": csv_rows,
-    ".parquet": table_rows,
+    ".parquet": parquet_rows,
 }
 
 
