@@ -1,7 +1,6 @@
 """Private interfaces of other libraries, each with what is done where it is missing.
 
-Nothing else in ragaliq touches one; `tests/architecture/test_private.py` asks whether each is still
-there.
+Nothing else in ragaliq touches one; `tests/core/test_private.py` asks whether each is still there.
 """
 
 from __future__ import annotations
@@ -20,6 +19,20 @@ def suppress_instrumentation_key() -> str:
     context = import_module("opentelemetry.context")
     key = getattr(context, "_SUPPRESS_INSTRUMENTATION_KEY", "suppress_instrumentation")
     return str(key)
+
+
+_API = ("opentelemetry.trace", "opentelemetry.metrics", "opentelemetry._logs")
+
+
+def is_unset(provider: object) -> bool:
+    """True for what OpenTelemetry's API returns as provider until one is set."""
+    # Public for traces only.
+    return type(provider).__name__.lstrip("_").startswith("Proxy")
+
+
+def is_stand_in(provider: object) -> bool:
+    """True for a provider of OpenTelemetry's API itself, which exports nothing."""
+    return type(provider).__module__.startswith(_API)
 
 
 def working_folder() -> str:

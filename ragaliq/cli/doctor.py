@@ -13,6 +13,7 @@ import typer
 from opentelemetry import _logs, metrics, trace
 from rich.table import Table
 
+from ragaliq._private import is_stand_in
 from ragaliq.cli.console import (
     ExitCode,
     errors,
@@ -153,7 +154,7 @@ def _providers(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         endpoint = environ.get(f"OTEL_EXPORTER_OTLP_{kind}_ENDPOINT") or environ.get(
             "OTEL_EXPORTER_OTLP_ENDPOINT"
         )
-        if not type(provider).__name__.lstrip("_").startswith(("Proxy", "NoOp")):
+        if not is_stand_in(provider):
             state = f"a real provider: {type(provider).__module__}.{type(provider).__name__}"
         elif endpoint:
             state = (

@@ -7,6 +7,7 @@ none; nothing else does.
 import os
 from typing import TYPE_CHECKING, Any
 
+from ragaliq._private import is_unset
 from ragaliq.telemetry.content import ContentPolicy
 from ragaliq.telemetry.emit import Emission, Emitter, TelemetryOptions
 
@@ -47,7 +48,7 @@ def configure_from_environment(service_name: str) -> bool:
     """
     from opentelemetry import trace
 
-    if type(trace.get_tracer_provider()).__name__ != "ProxyTracerProvider":
+    if not is_unset(trace.get_tracer_provider()):
         return True
     kinds = ("", "TRACES_", "METRICS_", "LOGS_")
     if not any(os.environ.get(f"OTEL_EXPORTER_OTLP_{kind}ENDPOINT") for kind in kinds):

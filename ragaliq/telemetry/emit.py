@@ -21,6 +21,7 @@ from opentelemetry import _logs, metrics, trace
 from opentelemetry.context import Context, attach, detach, get_current
 from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, StatusCode, TraceFlags
 
+from ragaliq._private import is_stand_in
 from ragaliq._version import __version__
 from ragaliq.core.log_once import LogOnce
 from ragaliq.core.results import ClaimDetail, EvaluationResult
@@ -53,8 +54,6 @@ from ragaliq.telemetry.metrics import (
 logger = logging.getLogger(__name__)
 
 _PROJECT = "openinference.project.name"
-# Modules of the API's own placeholder providers, which discard everything.
-_STAND_INS = ("opentelemetry.trace", "opentelemetry.metrics", "opentelemetry._logs")
 _NO_METRICS = metrics.NoOpMeterProvider()
 _FAILED = StatusCode.ERROR, "evaluation failed"
 _LONGEST = 7 * 86_400.0  # seconds; a start before 1970 would cost the exporter its whole batch
@@ -247,7 +246,7 @@ class Emitter:
     def logger_provider(self) -> _logs.LoggerProvider | None:
         """Logger provider for events; None if none is set up."""
         provider = self.options.logger_provider or _logs.get_logger_provider()
-        return None if type(provider).__module__.startswith(_STAND_INS) else provider
+        return None if is_stand_in(provider) else provider
 
     @property
     def is_heard(self) -> bool:
@@ -257,7 +256,7 @@ class Emitter:
             self.options.meter_provider or metrics.get_meter_provider(),
             self.options.logger_provider or _logs.get_logger_provider(),
         )
-        return not all(type(each).__module__.startswith(_STAND_INS) for each in providers)
+        return not all(map(is_stand_in, providers))
 
     def event(
         self,

@@ -21,6 +21,7 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 
+from ragaliq._private import is_unset
 from ragaliq.core.process import close_last, watch_forks
 from ragaliq.errors import ConfigurationError
 from ragaliq.telemetry.providers import force_flush
@@ -138,9 +139,8 @@ def configure(
         ("logger", _logs.get_logger_provider()),
         ("meter", metrics.get_meter_provider()),
     ):
-        # Until a provider is set the API returns a proxy; those of logs and metrics are private. A
-        # set provider cannot be replaced, and setting up only the others would split the signals.
-        if not type(provider).__name__.lstrip("_").startswith("Proxy"):
+        # A set provider cannot be replaced, and setting up only the others would split the signals.
+        if not is_unset(provider):
             raise ConfigurationError(
                 f"this process has an OpenTelemetry {kind} provider already; ragaliq uses what is "
                 "set up as it is, do not call configure()"

@@ -21,11 +21,11 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import LLMResult
-from langchain_core.runnables.config import var_child_runnable_config
 
+from langchain_ragaliq._private import CONFIG, EACH, EVALUATORS, is_interrupt
 from langchain_ragaliq.judge import with_judge
 from langchain_ragaliq.reading import READER
-from langchain_ragaliq.run import LangChainRun, is_interrupt, is_stopped
+from langchain_ragaliq.run import LangChainRun, is_stopped
 from ragaliq import ConfigurationError, GuardRejected, Monitor, RunHandle, is_suppressed
 from ragaliq.capture import (
     LONE_CALL,
@@ -60,10 +60,6 @@ E = TypeVar("E", bound=Callable[..., None])
 
 _LOG_ONCE = LogOnce(logger)
 _MOST_SEARCHES = 1_000
-# What the classes of LangChain's own evaluators end in; their answers are grades.
-_EVALUATORS = "EvalChain"
-# What `chain.map()` is called: every item is a run of its own.
-_EACH = "RunnableEach"
 _NAMING_EVENTS = {
     "ragaliq.question": "question",
     "ragaliq.contexts": "contexts",
@@ -87,14 +83,14 @@ def _run_in_force() -> int | None:
     Callbacks passed on by hand inside a LangGraph node start a run without a parent; the
     configuration in force still names the run it happens in.
     """
-    config = var_child_runnable_config.get()
+    config = CONFIG.get()
     parent_id = getattr(config.get("callbacks"), "parent_run_id", None) if config else None
     return parent_id.int if parent_id is not None else getattr(FRAME.get(), "key", None)
 
 
 def _current_runs() -> list[tuple[RunLog, Reader]]:
     """Current runs of every handler, for `Monitor.add_context`."""
-    framed, config = FRAME.get(), var_child_runnable_config.get()
+    framed, config = FRAME.get(), CONFIG.get()
     manager = config.get("callbacks") if config else None
     step = getattr(getattr(manager, "parent_run_id", None), "int", None)
     roots = [
@@ -367,9 +363,9 @@ class RagaliqCallbackHandler(FramingHandler, BaseCallbackHandler):
         if run in registry.runs:
             return  # the same handler was given in two places
         if name is not None:
-            if name.startswith(_EACH) and isinstance(inputs, list):
+            if name.startswith(EACH) and isinstance(inputs, list):
                 return  # its items are runs
-            if name.endswith(_EVALUATORS):
+            if name.endswith(EVALUATORS):
                 registry.ignore(run)
                 return
         parent = parent_id.int if parent_id is not None else _run_in_force()

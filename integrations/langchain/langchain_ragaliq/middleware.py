@@ -7,8 +7,8 @@ from typing import Any
 from uuid import uuid4
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage, ToolMessage
-from langchain_core.runnables.config import var_child_runnable_config
 
+from langchain_ragaliq._private import CONFIG
 from langchain_ragaliq.guard import note_guarded
 from langchain_ragaliq.judge import with_judge
 from langchain_ragaliq.reading import FEEDBACK, READER
@@ -102,7 +102,7 @@ class RagaliqGuardMiddleware(AgentMiddleware[Any, Any]):
         return log
 
     def _origin(self) -> dict[str, Any]:
-        config = var_child_runnable_config.get() or {}
+        config = CONFIG.get() or {}
         thread_id = config.get("configurable", {}).get("thread_id")
         return {
             "session_id": None if thread_id is None else str(thread_id),
@@ -178,7 +178,7 @@ def _this_turn(messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
 
 
 def _note_guarded(answer: str) -> None:
-    config = var_child_runnable_config.get() or {}
+    config = CONFIG.get() or {}
     callbacks = config.get("callbacks")
     handlers = getattr(callbacks, "handlers", ())
     note_guarded(handlers, getattr(callbacks, "parent_run_id", None), answer)

@@ -22,6 +22,7 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
+from langchain_ragaliq._private import LANGGRAPH, MACHINERY, SOURCE, SUMMARY
 from ragaliq import Passage
 from ragaliq.capture import (
     ANSWER_KEYS,
@@ -50,16 +51,10 @@ _BASES: dict[type, str] = {
     Serializable: "langchain",
 }
 # On a message that a guard or LangChain's middleware wrote, such as a summary of the conversation.
-_OWN_MARKS = frozenset({*FEEDBACK, "lc_source"})
+_OWN_MARKS = frozenset({*FEEDBACK, SOURCE})
 _MOST_CLASSES = 1024
 MESSAGES = frozenset({"user", "assistant", "tool", "chat", "system"})
 _CHAT_ROLES = {"human": "user", "user": "user", "ai": "assistant", "tool": "tool"}
-# What agents' own machinery tells a model in a tool's place.
-# "Successfully transferred" is also what a bank's tool says, of money.
-_OWN_TEXTS = re.compile(
-    r"Returning structured response|Updated todo list to |\[cleared\]"
-    r"|Successfully (?:transferred|handed off) (?:back )?to [\w -]+\.?$"
-)
 
 
 class _Kinds(dict[type, str]):
@@ -97,12 +92,12 @@ class LangChainReader(Reader):
             return Message(role, texts, bool(value.tool_calls))
         if role == "tool":
             is_failed = getattr(value, "status", None) == "error"
-            if is_failed or (texts and _OWN_TEXTS.match(texts[0])):
+            if is_failed or (texts and MACHINERY.match(texts[0])):
                 return Message("system", texts)
             return Message(role, texts + documents, artifact=getattr(value, "artifact", None))
         if role == "user" and not _OWN_MARKS.isdisjoint(value.additional_kwargs):
             # A summary may be of a turn before: a model's words, and maybe its inventions.
-            is_summary = value.additional_kwargs.get("lc_source") == "summarization"
+            is_summary = value.additional_kwargs.get(SOURCE) == SUMMARY
             role = "note" if is_summary else "system"
         if role == "chat":
             role = _CHAT_ROLES.get(value.role, "assistant")
@@ -110,7 +105,7 @@ class LangChainReader(Reader):
 
     def question(self, value: Any, where: str = "input") -> Found | None:
         """User's question; a command's update, as of one that resumes a run, is not a question."""
-        if not isinstance(value, (str, dict)) and type(value).__module__.startswith("langgraph."):
+        if not isinstance(value, (str, dict)) and type(value).__module__.startswith(LANGGRAPH):
             return None
         return super().question(value, where)
 
@@ -130,7 +125,7 @@ class LangChainReader(Reader):
             return value
         if KINDS[type(value)]:
             return None  # LangChain's own: their fields mean something else
-        if type(value).__module__.startswith("langgraph."):
+        if type(value).__module__.startswith(LANGGRAPH):
             update = getattr(value, "update", None)
             if isinstance(update, list) and all(isinstance(each, tuple) for each in update):
                 return dict(update)

@@ -16,10 +16,16 @@ from uuid import UUID
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import LLMResult
 from langchain_core.prompt_values import ChatPromptValue
-from langchain_core.runnables.config import var_child_runnable_config
 from opentelemetry import trace
 
-from langchain_ragaliq._private import span_by_run_id
+from langchain_ragaliq._private import (
+    CONFIG,
+    METADATA,
+    SEQUENCE_STEP,
+    is_control_flow,
+    is_interrupt,
+    span_by_run_id,
+)
 from langchain_ragaliq.reading import KINDS, READER, StateReader, tool_answer
 from ragaliq import Passage, RunHandle, SpanTarget, span_target
 from ragaliq.capture import (
@@ -37,9 +43,6 @@ from ragaliq.capture import (
     texts_in,
 )
 
-_SEQUENCE_STEP = "seq:step:"
-# Metadata that frameworks add to a run's; the rest is the application's.
-_FRAMEWORK_METADATA = ("ls_", "langgraph_", "checkpoint_", "lc_", "__")
 _CONTEXT_KEYS = frozenset(CONTEXT_KEYS)
 # Where a graph's state may hold an answer, apart from its messages.
 _STATE_ANSWER_KEYS = frozenset((*ANSWER_KEYS, "structured_response"))
@@ -48,15 +51,10 @@ _MOST_KEYS = 64  # of a state
 _NOT_FETCHED = None, None, ()
 
 
-def is_interrupt(error: BaseException) -> bool:
-    """True if LangGraph interrupted a run to resume it later, such as for a human's approval."""
-    return any(cls.__name__ == "GraphInterrupt" for cls in type(error).__mro__)
-
-
 def _follows(tags: Iterable[str] | None) -> bool:
     """True if a step is part of a sequence."""
     for tag in tags or ():  # noqa: SIM110 - a generator would take three times as long
-        if tag.startswith(_SEQUENCE_STEP):
+        if tag.startswith(SEQUENCE_STEP):
             return True
     return False
 
@@ -161,7 +159,7 @@ class LangChainRun:
     def first_child_started(self) -> None:
         """Handle the first child: its context shows more than the root's."""
         self.has_child = True
-        config = var_child_runnable_config.get()
+        config = CONFIG.get()
         if self._span is None:
             self._span = span_by_run_id(self.run_id, config.get("callbacks") if config else None)
         span = trace.get_current_span()
@@ -320,9 +318,7 @@ class LangChainRun:
         self.open_models.discard(step)
         self.has_answered = True  # as a graph does that passes control to its parent
         self.is_interrupted = self.is_interrupted or is_interrupt(error)
-        # What LangGraph raises to get out of a node: interrupts, and commands to the graph around.
-        is_control_flow = any(cls.__name__ == "GraphBubbleUp" for cls in type(error).__mro__)
-        if not is_stopped(error) and not is_control_flow:
+        if not is_stopped(error) and not is_control_flow(error):
             self.log.had_errors = True
 
     # The end
@@ -386,9 +382,7 @@ class LangChainRun:
         if self.message is not None and log.answer.text == self.reply:
             log.blocks = self.message.content
         if log.metadata:
-            log.metadata = {
-                k: v for k, v in log.metadata.items() if not k.startswith(_FRAMEWORK_METADATA)
-            }
+            log.metadata = {k: v for k, v in log.metadata.items() if not k.startswith(METADATA)}
         sources = None if isinstance(outputs, str) else READER.context(outputs)
         if log.passages is None and sources is not None:
             log.cited_sources(sources)

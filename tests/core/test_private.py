@@ -9,7 +9,13 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from opentelemetry import context
+from opentelemetry import context, metrics, trace
+from opentelemetry._logs import NoOpLoggerProvider
+from opentelemetry._logs._internal import ProxyLoggerProvider
+from opentelemetry.metrics._internal import _ProxyMeterProvider
+from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.trace import TracerProvider
 
 from ragaliq import _private
 
@@ -54,3 +60,17 @@ def test_gevent_and_eventlet_say_what_they_patched():
 def test_eventlet_says_what_it_patched():
     eventlet = pytest.importorskip("eventlet.patcher")
     assert not eventlet.is_monkey_patched("thread")
+
+
+def test_providers_of_the_api_itself_are_told_from_ones_that_export():
+    unset = (trace.ProxyTracerProvider(), _ProxyMeterProvider(), ProxyLoggerProvider())
+    discarding = (trace.NoOpTracerProvider(), metrics.NoOpMeterProvider(), NoOpLoggerProvider())
+    for provider in unset:
+        assert _private.is_unset(provider)
+        assert _private.is_stand_in(provider)
+    for provider in discarding:
+        assert not _private.is_unset(provider)
+        assert _private.is_stand_in(provider)
+    for provider in (TracerProvider(), MeterProvider(), LoggerProvider()):
+        assert not _private.is_unset(provider)
+        assert not _private.is_stand_in(provider)
