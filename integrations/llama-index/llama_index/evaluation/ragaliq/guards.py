@@ -24,21 +24,23 @@ from llama_index.core.chat_engine.types import (
 
 # The documented name, though LlamaIndex has it in no `__all__`.
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
-from llama_index.core.instrumentation.dispatcher import (  # type: ignore[attr-defined]
-    active_instrument_tags,
-)
-from llama_index.core.instrumentation.span import active_span_id
 from llama_index.core.memory import BaseMemory
 from llama_index.core.prompts.mixin import PromptMixinType
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
+from llama_index.evaluation.ragaliq._private import (
+    SPAN_ID,
+    TAGS,
+    memory_of,
+    openinference_target,
+)
 from llama_index.evaluation.ragaliq.judge import judge_of
 from llama_index.evaluation.ragaliq.reading import (
     aread_answer,
     read_answer,
 )
 from llama_index.evaluation.ragaliq.recording import Recorder, case_of_call
-from llama_index.evaluation.ragaliq.span_handler import RagaliqSpanHandler, openinference_target
+from llama_index.evaluation.ragaliq.span_handler import RagaliqSpanHandler
 from ragaliq import ConfigurationError, Guard, GuardRejected, GuardResult, Monitor
 from ragaliq.capture import RecordedRun, takes_only
 
@@ -141,9 +143,7 @@ class GuardedChatEngine(BaseChatEngine):
     ) -> None:
         self.guard = _guard_of(guard, options)
         self._engine = engine
-        # All of LlamaIndex's engines have it under this name, and no public one.
-        own = getattr(engine, "_memory", None)
-        self._memory = memory or (own if isinstance(own, BaseMemory) else None)
+        self._memory = memory or memory_of(engine)
         self._gate = _Gate(self.guard, pipeline)
 
     @property
@@ -234,7 +234,7 @@ class _Gate:
 
     def origin(self) -> dict[str, Any]:
         """Details of the run, for `Guard.check`."""
-        session_id = (active_instrument_tags.get() or {}).get("session_id")
+        session_id = (TAGS.get() or {}).get("session_id")
         return {
             "target": openinference_target(),
             "pipeline": self._pipeline,
@@ -320,7 +320,7 @@ def _turn(message: str, answer: str) -> _History:
 
 def _note_guarded(answer: str) -> None:
     """Mark an answer as scored, so that ragaliq's handlers do not score it again."""
-    span_id = active_span_id.get()
+    span_id = SPAN_ID.get()
     for handler in get_dispatcher().span_handlers:
         if span_id is not None and isinstance(handler, RagaliqSpanHandler):
             handler.scored_by_guard(span_id, answer)

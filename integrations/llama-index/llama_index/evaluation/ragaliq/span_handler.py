@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import logging
-import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
@@ -39,7 +38,7 @@ from llama_index.core.instrumentation.events.llm import (
     LLMCompletionEndEvent,
     LLMPredictStartEvent,
 )
-from llama_index.core.instrumentation.span import BaseSpan, active_span_id
+from llama_index.core.instrumentation.span import BaseSpan
 from llama_index.core.instrumentation.span_handlers import BaseSpanHandler
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.prompts import ChatPromptTemplate
@@ -48,6 +47,16 @@ from llama_index.core.schema import NodeWithScore
 from llama_index.core.tools import BaseTool, ToolOutput
 from llama_index.core.workflow import StopEvent, Workflow
 
+from llama_index.evaluation.ragaliq._private import (
+    GENERATION,
+    ID_END,
+    OPENINFERENCE,
+    RERANK,
+    SPAN_ID,
+    WRITE,
+    is_called_by,
+    openinference_target,
+)
 from llama_index.evaluation.ragaliq.reading import (
     READER,
     answer_of,
@@ -86,7 +95,6 @@ from ragaliq import (
     SpanTarget,
     current_span_target,
     is_suppressed,
-    span_target,
 )
 from ragaliq.capture import (
     LONE_CALL,
@@ -118,7 +126,7 @@ if TYPE_CHECKING:
     from ragaliq import Monitor, RunHandle
     from ragaliq.capture import RecordedRun
 
-__all__ = ["RagaliqSpanHandler", "openinference_target"]
+__all__ = ["RagaliqSpanHandler"]
 
 logger: Final = logging.getLogger("ragaliq.llama_index")
 _LOG_ONCE: Final = LogOnce(logger)
@@ -151,12 +159,12 @@ _PARTS: dict[str, tuple[tuple[type, _Part], ...]] = {
         "synthesize": ((BaseSynthesizer, _Part.SYNTHESIZE),),
         "get_response": ((BaseSynthesizer, _Part.RESPOND),),
         "call": ((BaseTool, _Part.TOOL),),
-        "write_response_to_history": ((StreamingAgentChatResponse, _Part.WRITE),),
+        WRITE: ((StreamingAgentChatResponse, _Part.WRITE),),
     }.items()
     for prefix in ("", "a")
 } | {
     "run": ((Workflow, _Part.WORKFLOW),),
-    "_postprocess_nodes": ((BaseNodePostprocessor, _Part.RERANK),),
+    RERANK: ((BaseNodePostprocessor, _Part.RERANK),),
 }
 _ROOTS = (_Part.ENGINE, _Part.WORKFLOW, _Part.SYNTHESIZE, _Part.RESPOND)
 _ASKING = (*_ROOTS, _Part.MODEL)
@@ -164,8 +172,6 @@ _ASKING = (*_ROOTS, _Part.MODEL)
 _LLAMA_INDEX = (DispatcherSpanMixin, IngestionPipeline)
 # What evaluators ask is nobody's traffic, and nobody's context.
 _CHECKED = (_Part.ENGINE, _Part.WORKFLOW, _Part.MODEL)
-# Ids are like `Class.method-uuid`.
-_UUID_LENGTH = len("-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx")
 _MOST_IGNORED, _MOST_SEARCHES = 100_000, 1_000
 _EVENTS = frozenset({LLMChatEndEvent, LLMCompletionEndEvent, LLMPredictStartEvent})
 _LISTENING = threading.Lock()
@@ -303,8 +309,7 @@ class LlamaIndexRun:
         elif part is _Part.RESPOND:
             chunks = arguments.arguments.get("text_chunks") or ()
             log.answering(span.id, [Passage(text) for text in chunks if isinstance(text, str)])
-        elif part is _Part.SYNTHESIZE and not span.id.startswith("Generation."):
-            # `Generation` is given nodes too, but shows its model none of them.
+        elif part is _Part.SYNTHESIZE and not span.id.startswith(GENERATION):
             log.answering(span.id, self.evidence(arguments.arguments.get("nodes")))
 
     def _prompt(self, span: _Started) -> list[Message]:
@@ -424,7 +429,7 @@ FRAME: ContextVar[LlamaIndexRun | None] = ContextVar("ragaliq_llama_index_frame"
 
 def _current_runs() -> list[tuple[RunLog, Reader]]:
     """The runs that this code is in, of each handler, for `Monitor.add_context`."""
-    framed, span_id = FRAME.get(), active_span_id.get()
+    framed, span_id = FRAME.get(), SPAN_ID.get()
     handlers = (h for h in get_dispatcher().span_handlers if isinstance(h, RagaliqSpanHandler))
     runs = (framed, *(handler._runs.runs.get(span_id) for handler in handlers))
     found = {id(run): run for run in runs if run is not None and not run.closed}
@@ -570,7 +575,7 @@ class RagaliqSpanHandler(FramingHandler, BaseSpanHandler[BaseSpan], BaseEventHan
                 self._ignore(id_)
                 return
             # The method's name alone identifies most spans; models, for one, have a `chat` too.
-            kinds = _PARTS.get(id_[:-_UUID_LENGTH].rpartition(".")[2])
+            kinds = _PARTS.get(id_[:-ID_END].rpartition(".")[2])
             part = None if kinds is None else _part_of(kinds, instance)
             is_read = part is not None and part is not _Part.RESPOND  # of an engine's synthesizer
             if run is not None and run.handle is not None and not is_read:
@@ -761,7 +766,7 @@ class RagaliqSpanHandler(FramingHandler, BaseSpanHandler[BaseSpan], BaseEventHan
 
     def _is_followed(self, run: LlamaIndexRun, span: _Started) -> bool:
         """True if a span inside a run is part of it."""
-        if span.part in _CHECKED and (is_suppressed() or _is_called_by(BaseEvaluator)):
+        if span.part in _CHECKED and (is_suppressed() or is_called_by(BaseEvaluator)):
             return False
         if run.handle is not None or run.is_left_out:
             return not run.is_left_out
@@ -783,7 +788,7 @@ class RagaliqSpanHandler(FramingHandler, BaseSpanHandler[BaseSpan], BaseEventHan
 
     def _enter_root(self, span: _Started) -> None:
         if not self._filter.is_empty:
-            owner, _, method = span.id[:-_UUID_LENGTH].rpartition(".")
+            owner, _, method = span.id[:-ID_END].rpartition(".")
             described = method if span.part is None else owner, labels_of(span.tags), span.tags
             if self._filter.ignores(*described):
                 self._ignore(span.id)
@@ -806,13 +811,13 @@ class RagaliqSpanHandler(FramingHandler, BaseSpanHandler[BaseSpan], BaseEventHan
     def _enter_engine(self, span: _Started) -> None:
         """Begin a run for an engine, a workflow or a synthesizer."""
         callers = (BaseEvaluator, BaseIndex) if span.part is _Part.SYNTHESIZE else BaseEvaluator
-        handle = None if _is_called_by(callers) else self._begin(span.id)
+        handle = None if is_called_by(callers) else self._begin(span.id)
         if handle is None:
             # Remembered, or the engines below would be taken for roots.
             self._ignore(span.id)
             return
         run = self._opened(span.id, handle, span.part, span.tags)
-        run.is_rag = span.id[:-_UUID_LENGTH].endswith("query")
+        run.is_rag = span.id[:-ID_END].endswith("query")
         run.inputs = self._called(run, span)
         is_workflow = span.part is _Part.WORKFLOW
         guessed = (question_of_run if is_workflow else question_of_call)(run.inputs)
@@ -837,11 +842,7 @@ class RagaliqSpanHandler(FramingHandler, BaseSpanHandler[BaseSpan], BaseEventHan
         Search and call belong together if they share a task or thread.
         """
         # A stream is read of a run that is over.
-        if (
-            READING.get() is not None
-            or is_suppressed()
-            or _is_called_by((BaseEvaluator, BaseIndex))
-        ):
+        if READING.get() is not None or is_suppressed() or is_called_by((BaseEvaluator, BaseIndex)):
             self._ignore(span.id)
             return
         messages = prompt_of(span.arguments)
@@ -941,7 +942,7 @@ class RagaliqSpanHandler(FramingHandler, BaseSpanHandler[BaseSpan], BaseEventHan
                 run.streaming.add(str(run.key))
             self._answered(run, "")
             return
-        if run.target is None or run.target.source != _OPENINFERENCE:
+        if run.target is None or run.target.source != OPENINFERENCE:
             run.target = openinference_target() or run.target or current_span_target()
         payload = payload_of(result)
         if not self._overrides.is_empty:  # a stream that it held would never be given up
@@ -1052,41 +1053,3 @@ class RagaliqSpanHandler(FramingHandler, BaseSpanHandler[BaseSpan], BaseEventHan
 
 
 _WITHDRAWN = "withdrawn"
-_FRAMES = 16
-_CALLERS = frozenset({"aevaluate", "_add_nodes_to_index"})
-_OPENINFERENCE = "openinference"
-_INSTRUMENTATION = "openinference.instrumentation.llama_index"
-
-
-def openinference_target() -> SpanTarget | None:
-    """Span of the current call by OpenInference, if it is traced.
-
-    At a root's start it exists when OpenInference was attached before us, at its end when after.
-    """
-    # Looked up, not imported: an application without it must not pay for it.
-    instrumentation = sys.modules.get(_INSTRUMENTATION)
-    if instrumentation is None:
-        return None
-    # Asked while it traces nothing, it would load its handlers' module in the request.
-    if not instrumentation.LlamaIndexInstrumentor().is_instrumented_by_opentelemetry:
-        return None
-    span = instrumentation.get_current_span()
-    return None if span is None else span_target(span.get_span_context(), source=_OPENINFERENCE)
-
-
-def _is_called_by(kind: type | tuple[type, ...]) -> bool:
-    """True if a method of such an object made the current call.
-
-    Faithfulness and relevancy in LlamaIndex ask a query engine of their own, whose spans look like
-    an application's, and nothing around them has a span; so do indices that summarise what they
-    hold. What can be seen is the call itself: an `aevaluate` that awaits a query is still on the
-    stack. To look costs a microsecond or two.
-    """
-    frame = sys._getframe(1).f_back
-    for _ in range(_FRAMES):
-        if frame is None:
-            return False
-        if frame.f_code.co_name in _CALLERS:
-            return isinstance(frame.f_locals.get("self"), kind)
-        frame = frame.f_back
-    return False

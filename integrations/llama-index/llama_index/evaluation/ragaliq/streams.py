@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 from llama_index.core.base.response.schema import AsyncStreamingResponse, StreamingResponse
 from llama_index.core.chat_engine.types import StreamingAgentChatResponse
 
+from llama_index.evaluation.ragaliq._private import is_waiting
+
 __all__ = ["READING", "afollow", "failure_reason", "follow", "follow_response", "is_failure"]
 
 T = TypeVar("T")
@@ -29,8 +31,7 @@ not raise."""
 
 def is_failure(error: BaseException | None) -> bool:
     """True if something failed, rather than being stopped or left waiting for a human."""
-    is_waiting = type(error).__name__ == "WaitingForEvent"
-    return error is not None and not is_waiting and failure_reason(error) == "errored"
+    return error is not None and not is_waiting(error) and failure_reason(error) == "errored"
 
 
 def failure_reason(error: BaseException | None) -> str:
