@@ -7,7 +7,9 @@ asks whether each is still there.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from contextvars import ContextVar
+from types import FrameType
 from typing import Any
 
 from llama_index.core.chat_engine.types import BaseChatEngine
@@ -38,6 +40,7 @@ OPENINFERENCE = "openinference"
 _INSTRUMENTATION = "openinference.instrumentation.llama_index"
 _WAITING = "WaitingForEvent"  # of the workflows, raised to get out of a step
 _FRAMES = 16
+_frame_at: Callable[[int], FrameType | None] = getattr(sys, "_getframe", lambda _: None)
 _CALLERS = frozenset({"aevaluate", "_add_nodes_to_index"})
 
 
@@ -76,8 +79,7 @@ def is_called_by(kind: type | tuple[type, ...]) -> bool:
     hold. What can be seen is the call itself: an `aevaluate` that awaits a query is still on the
     stack. To look costs a microsecond or two.
     """
-    getframe = getattr(sys, "_getframe", None)
-    frame = None if getframe is None else getframe(1).f_back
+    frame = _frame_at(2)  # above the caller of this function
     for _ in range(_FRAMES):
         if frame is None:
             return False
