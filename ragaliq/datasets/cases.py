@@ -318,7 +318,7 @@ def case_of(
     blocks = values.get("response")
     if isinstance(blocks, list) and blocks and all(isinstance(each, Mapping) for each in blocks):
         values["response"] = "".join(text_blocks(blocks))  # as Anthropic's API returns an answer
-    values = {"id": f"row {row.number}", "query": "", "response": "", "metadata": {}} | values
+    values = {"id": f"row {row.number}", "query": "", "response": ""} | values
     read: dict[str, Any] = {
         field: _READ[field](value, where=where)
         if field in _READ
@@ -327,7 +327,7 @@ def case_of(
     }
     if len(read["id"]) > _MAX_ID:
         raise fault(where, f"its id is longer than {_MAX_ID} characters")
-    metadata = rest | read.pop("metadata")
+    metadata = rest | read.pop("metadata", {})
     run = _run_in(metadata, read["id"])
     try:
         return RAGTestCase(**read, citations=citations_in(blocks), run=run, metadata=metadata)
