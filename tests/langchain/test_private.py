@@ -100,10 +100,10 @@ def test_agents_machinery_says_what_is_no_result_of_a_tool(module, text):
     assert _private.MACHINERY.match(text)
 
 
-@pytest.mark.filterwarnings("ignore:.*is deprecated")  # the names that the lowest release knows
 def test_a_summary_is_marked():
+    pytest.importorskip("langchain", minversion="1.2.5")  # earlier releases mark nothing
     model = FakeListChatModel(responses=["They said hello."])
-    middleware = SummarizationMiddleware(model, max_tokens_before_summary=1, messages_to_keep=1)
+    middleware = SummarizationMiddleware(model, trigger=("tokens", 1), keep=("messages", 1))
     agent = create_agent(model, middleware=[middleware])
     said = [HumanMessage("Hello. " * 30), HumanMessage("Hello again.")]
     messages = agent.invoke({"messages": said})["messages"]
