@@ -19,6 +19,7 @@ from ragaliq.judges.base import (
 )
 from ragaliq.judges.language.answers import brief_claim, find_claims
 from ragaliq.judges.language.refusals import is_refusal
+from ragaliq.judges.local.numbers import UNITS_BY_KIND
 from ragaliq.judges.local.relevance import (
     Embed,
     answer_relevance,
@@ -26,6 +27,7 @@ from ragaliq.judges.local.relevance import (
     embedded_relevance,
     result,
 )
+from ragaliq.judges.local.signs import EXCLUSIVE, SMALL_WORDS
 from ragaliq.judges.local.verdict import (
     FREE,
     THRESHOLD,
@@ -148,15 +150,14 @@ class LocalJudge(WordingJudge):
     @staticmethod
     @cache
     def fingerprint() -> str:
-        """Fingerprint of the parameters and of how texts are read.
+        """Fingerprint of the parameters, of the lists of words, and of how texts are read.
 
         The first call reads the parameters from a file: make it off the event loop.
         """
         parameters, context = load_parameters(), read_context(_CONTEXT)
         decided = [decide(claim, context, parameters) for claim in _CLAIMS]
-        return digest_of(
-            parameters.digest, *(f"{each.verdict} {each.confidence:.3f}" for each in decided)
-        )
+        read = (f"{each.verdict} {each.confidence:.3f}" for each in decided)
+        return digest_of(parameters.digest, repr((EXCLUSIVE, SMALL_WORDS, UNITS_BY_KIND)), *read)
 
     async def verify_claims(self, claims: Sequence[str], context: Sequence[str]) -> VerdictsResult:
         """Decide all claims; an empty context gives NOT_ENOUGH_INFO. The context is read once.

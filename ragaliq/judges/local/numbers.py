@@ -247,7 +247,7 @@ def _range(number: Number) -> tuple[float, float]:
 
 # Units: one spelling for each, and which of them measure the same.
 
-_UNITS = {
+UNITS_BY_KIND = {
     "length": (
         "kilometer kilometre kilometers kilometres km",
         "meter metre meters metres",
@@ -297,7 +297,7 @@ _UNITS = {
 }
 SPELLINGS = {
     spelling: spellings.split()[0]
-    for units in _UNITS.values()
+    for units in UNITS_BY_KIND.values()
     for spellings in units
     for spelling in spellings.split()
 } | {"litre": "liter"}
@@ -305,6 +305,6 @@ SPELLINGS = {
 
 UNITS: dict[str, set[str]] = {}
 """Unit -> what it measures; a pound has two answers."""
-for _kind, _units in _UNITS.items():
+for _kind, _units in UNITS_BY_KIND.items():
     for _spellings in _units:
         UNITS.setdefault(_spellings.split()[0], set()).add(_kind)

@@ -197,8 +197,8 @@ def _measures(stems: Sequence[str]) -> Iterator[Measure]:
 
 # Words.
 
-# Groups of words that exclude each other; "|" separates the sides.
-_GROUPS = (
+# Words that exclude each other; "|" separates the sides. A word stands on one side of one group.
+EXCLUSIVE = (
     (
         "monday montag lundi lunes | tuesday dienstag mardi martes | "
         "wednesday mittwoch mercredi miércoles | thursday donnerstag jeudi jueves | "
@@ -215,10 +215,16 @@ _GROUPS = (
     "north northern norden | south southern süden | east eastern osten | west western westen",
     "morning | afternoon | evening",
     (
+        "black schwarz noir negro | white weiß blanc blanche blanco | red rot rouge rojo | "
+        "blue blau bleu bleue azul | green grün vert verte verde | yellow gelb jaune amarillo | "
+        "orange | brown braun | grey gray grau gris | purple violet lila violett | pink rosa"
+    ),
+    "gold golden | silver silber plata | bronze",
+    (
         "rise increase grow climb steigen stieg wachsen wuchs | "
         "fall decrease decline drop sink shrink sinken sank"
     ),
-    "higher | lower",
+    "higher upper | lower",
     "larger bigger greater | smaller",
     "longer | shorter",
     "heavier | lighter",
@@ -226,7 +232,6 @@ _GROUPS = (
     "highest | lowest",
     "largest biggest | smallest",
     "minimum | maximum",
-    "upper | lower",
     "safe sicher | dangerous unsafe gefährlich",
     "mandatory compulsory obligatory vorgeschrieben verpflichtend | optional voluntary freiwillig",
     "open geöffnet | closed geschlossen",
@@ -244,7 +249,7 @@ _GROUPS = (
 )
 _SIDES = {
     word if word[0] == "#" else stem(word): (group, side)
-    for group, sides in enumerate(_GROUPS)
+    for group, sides in enumerate(EXCLUSIVE)
     for side, words in enumerate(sides.split("|"))
     for word in words.split()
 }
@@ -258,8 +263,12 @@ def _other_word(claim: ClaimWords, match: Match, sentence: Sequence[str]) -> Sig
         stated = [other for other in theirs if _SIDES[other][0] == _SIDES[word][0]]
         sides = {_SIDES[other] for other in stated}
         # With two sides, "from Monday to Friday", it is unclear which one the claim is about.
-        differ = len(sides) == 1 and _SIDES[word] not in sides and stated[0] not in ours
-        if differ and _agrees(claim, match, _COVER, without=(word,)):
+        if len(sides) != 1 or _SIDES[word] in sides or stated[0] in ours:
+            continue
+        # "The lamp is blue" and "The lamp is red": one word is enough where all else is equal.
+        is_equal = set(claim.stems) ^ set(sentence) == {word, stated[0]}
+        least = 1 if is_equal else _LEAST_WORDS
+        if _agrees(claim, match, _COVER, without=(word,), words=least):
             return Sign("word", (word.lstrip("#"),), (stated[0].lstrip("#"),))
     return None
 
@@ -274,17 +283,19 @@ def _grouped(stems: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(filter(_SIDES.__contains__, stems)))
 
 
-# Of small words that decide: when, and of how many.
+# Small words that decide, when and of how many: those of a claim, and those that they are not.
 _BEFORE = "before until till prior bis vor avant antes hasta"
 _AFTER = "after since from ab seit nach après depuis después desde"
-_ALL, _PART = (
-    "all every each alle jede jeder jedes",
-    "some most many few several einige manche viele",
+_ALL = "all every each alle jede jeder jedes"
+SMALL_WORDS = (
+    (_BEFORE, _AFTER),
+    (_AFTER, _BEFORE),
+    (_ALL, "some most many few several einige manche viele"),
 )
 # Word of a claim -> those that it is not, where the same word follows.
 _CONFLICTS = {
     stem(word): frozenset(map(stem, others.split()))
-    for words, others in ((_BEFORE, _AFTER), (_AFTER, _BEFORE), (_ALL, _PART))
+    for words, others in SMALL_WORDS
     for word in words.split()
 }
 _ARTICLES = frozenset("of the a an der die das dem den le la les el los las zum".split())

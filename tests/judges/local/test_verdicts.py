@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from hypothesis import strategies as st
 
 from ragaliq.core.results import JudgeUsage
 from ragaliq.judges import LocalJudge
+from ragaliq.judges.local.signs import EXCLUSIVE
+from ragaliq.judges.local.words import stem
 
 # Pairs that differ in one thing, in eight languages: a line has a context and four claims.
 
@@ -43,6 +46,18 @@ async def test_a_typical_error_is_told_from_the_same_said_right(judge, line):
     assert said_right.verdict == "SUPPORTED", said_right.reason
     # A line with "!" that is decided right loses its mark.
     assert said_wrong.verdict == ("SUPPORTED" if line[0] == "!" else verdict), said_wrong.reason
+
+
+def test_a_word_stands_on_one_side_of_one_group_of_words_that_exclude_each_other():
+    sides = [side for group in EXCLUSIVE for side in group.split("|")]
+    words = [word for side in sides for word in {stem(word) for word in side.split()}]
+    assert [word for word, count in Counter(words).items() if count > 1] == []
+
+
+def test_the_fingerprint_changes_with_the_words_that_exclude_each_other(monkeypatch):
+    before = LocalJudge.fingerprint()
+    monkeypatch.setattr("ragaliq.judges.local.judge.EXCLUSIVE", EXCLUSIVE[1:])
+    assert LocalJudge.fingerprint.__wrapped__() != before
 
 
 # Small words that decide, on claims that were written before the rule was looked at again.
