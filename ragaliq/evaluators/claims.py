@@ -150,8 +150,8 @@ async def check_claims(
     source = EvidenceSource(case.context_texts, ids=case.chunk_ids)
     verifier = Verifier(judge, source, policy=policy, batched=batching is not None)
     skipped = (await off_loop_if_long(length, read_answer, case.response)).skipped
-    asked = without(case.response, (part for part in skipped if part.kind in AROUND))
-    answer = split_text(asked, limit_of(judge.max_answer_chars)) if asked else []
+    prose = without(case.response, (part for part in skipped if part.kind in AROUND))
+    answer = split_text(prose, limit_of(judge.max_answer_chars)) if prose else []
     fits = len(verifier.parts) == len(answer) == 1
     question = question_of(case, judge, policy) if case.history else case.query
     # If the policy has an empty context judged, the judge gets it like any other.
@@ -161,7 +161,7 @@ async def check_claims(
     uncited = _drop_citations(case)
     with spending() as spent:
         if batching and strategy == "single_pass" and fits and not undecidable:
-            graded = await paid(batching.grade_statements(question, asked, case.context_texts))
+            graded = await paid(batching.grade_statements(question, prose, case.context_texts))
             declined = graded.declined
             claims = [verdict.statement for verdict in graded.verdicts]
             given = dict(enumerate(graded.verdicts))

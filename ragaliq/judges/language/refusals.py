@@ -19,7 +19,7 @@ from ragaliq.judges.language.characters import readable
 from ragaliq.judges.language.sentences import split_sentences
 from ragaliq.judges.language.vocabulary import KnownWord, vocabularies_with
 
-CONTEXT = (
+NAMES_OF_CONTEXT = (
     r"(?:provided |given |retrieved |available |supplied |above |current )*(?:context|documents?|"
     r"passages?|texts?|sources?|excerpts?|snippets?|search results|articles?|information|"
     r"knowledge base)(?: (?:provided|given|available|above|i have))?"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from ragaliq.judges.language.refusals import CONTEXT
+from ragaliq.judges.language.refusals import NAMES_OF_CONTEXT
 from ragaliq.judges.local.numbers import Number
 from ragaliq.judges.local.records import reading_of
 from ragaliq.judges.local.words import (
@@ -93,7 +93,8 @@ def denies(stems: Sequence[str]) -> bool:
 _CLAUSE_WORDS = 2  # content words of one clause among others, with fewer, "not" is not a claim
 # "According to the context, ..." is about the claim, not part of it.
 _ATTRIBUTION = re.compile(
-    rf"^\W*(?:according to|based on|as (?:stated|mentioned|described) in|per) (?:\w+ )?{CONTEXT},?",
+    r"^\W*(?:according to|based on|as (?:stated|mentioned|described) in|per) "
+    rf"(?:\w+ )?{NAMES_OF_CONTEXT},?",
     re.IGNORECASE,
 )
 # "What is the capital of Norway? Oslo": the question tells where to look, the answer what for.
@@ -131,7 +132,7 @@ class ClaimWords:
     asked: frozenset[str] = frozenset()
 
     @cached_property
-    def places(self) -> dict[str, int]:
+    def first_position(self) -> dict[str, int]:
         """Position of each word's first occurrence."""
         return {word: at for at, word in reversed(list(enumerate(self.stems)))}
 

@@ -243,7 +243,7 @@ _NEAR = 0.95  # of the best sentence's share, for another one to count as well
 _MOST_NEAR = 8
 _MOST_STATED = 200  # numbers that a bound is compared with
 _COMMON = 512  # sentences; a word in more of them does not tell them apart
-Places = dict[str, tuple[float, Sequence[int]]]
+Hits = dict[str, tuple[float, Sequence[int]]]
 """Content word -> credit and its sentences, for the words in the context."""
 
 
@@ -257,7 +257,7 @@ class Match:
         window_cover: Share covered by the best three neighbouring sentences of a chunk.
         context_cover: Share covered by the whole context.
         chunk_ids: Chunks with a sentence about as good as the best.
-        places: The content words that are in the context, with their sentences.
+        hits: The content words that are in the context, with their sentences.
         missing: Content words that are not in the context, the heaviest first.
         missing_numbers: Numbers of `far_numbers` that are not in the context, or of another thing.
         is_miscounted: Whether all of them are there, of another thing: "3 floors" for 3 rooms.
@@ -270,7 +270,7 @@ class Match:
     window_cover: float
     context_cover: float
     chunk_ids: list[int]
-    places: Places
+    hits: Hits
     missing: list[str]
     missing_numbers: list[Number]
     is_miscounted: bool
@@ -280,55 +280,55 @@ class Match:
     @cached_property
     def found(self) -> frozenset[str]:
         """Words of the claim in the best sentence, in any form."""
-        places = self.places.items()
-        return frozenset(word for word, (_, where) in places if _is_in(self.sentence, where))
+        hits = self.hits.items()
+        return frozenset(word for word, (_, where) in hits if _is_in(self.sentence, where))
 
 
 def match_claim(claim: ClaimWords, context: ContextIndex) -> Match:
     """Look every content word of a claim up in the context."""
-    places: Places = {}
+    hits: Hits = {}
     for word in claim.weights:
         if exact := context.places(word):
-            places[word] = 1.0, exact
+            hits[word] = 1.0, exact
         elif related := context.related(word):
-            places[word] = _RELATED, context.places_of(related)
+            hits[word] = _RELATED, context.places_of(related)
     if claim.asked:
-        _keep_near_answer(claim, places)
-    everywhere, sentences = common, by_words = _shares(claim, places)
+        _keep_near_answer(claim, hits)
+    common_weight, sentences = common_words_weight, by_words = _shares(claim, hits)
     # Its words tell what a claim is about, and not its numbers: Oslo, and not 290,000.
-    numbers = {word for word in places if word[0] == "#"}
-    if 0 < len(numbers) < len(places):
-        words = {word: found for word, found in places.items() if word not in numbers}
-        common, by_words = _shares(claim, words)
+    numbers = {word for word in hits if word[0] == "#"}
+    if 0 < len(numbers) < len(hits):
+        words = {word: found for word, found in hits.items() if word not in numbers}
+        common_words_weight, by_words = _shares(claim, words)
     total = sum(claim.weights.values()) or 1.0
-    covered = sum(claim.weights[word] * credit for word, (credit, _) in places.items())
-    most = common + max(by_words.values(), default=0.0)
+    covered = sum(claim.weights[word] * credit for word, (credit, _) in hits.items())
+    most = common_words_weight + max(by_words.values(), default=0.0)
     least = most * _NEAR
-    near = sorted([at for at, share in by_words.items() if common + share >= least])
+    near = sorted([at for at, share in by_words.items() if common_words_weight + share >= least])
     if not near and most:  # of common words alone
         near = list(range(min(len(context.texts), _MOST_NEAR)))
     if by_words is sentences:
-        best, close = max(near, key=sentences.__getitem__, default=-1), near
+        best, supporting = max(near, key=sentences.__getitem__, default=-1), near
     else:  # a chunk with the claim's words and without its number supports nothing
         best = max(near, key=lambda at: (by_words[at], sentences[at]), default=-1)
-        least = _NEAR * (everywhere + max((sentences[at] for at in near), default=0.0))
-        close = [at for at in near if at == best or everywhere + sentences[at] >= least]
+        least = _NEAR * (common_weight + max((sentences[at] for at in near), default=0.0))
+        supporting = [at for at in near if at == best or common_weight + sentences[at] >= least]
     if best < 0 and context.texts:
         best = 0
-    window = _best_window(claim, context, places, max(sentences.values(), default=0.0))
-    missing = claim.weights.keys() - places.keys()
+    window = _best_window(claim, context, hits, max(sentences.values(), default=0.0))
+    missing = claim.weights.keys() - hits.keys()
     far_numbers, missing_numbers = list[Number](), list[Number]()
     if claim.numbers:
-        elsewhere = _records_of_others(places, context)
-        far_numbers = _far_numbers(claim, context, near, apart_from=elsewhere)
-        missing_numbers = _absent(far_numbers, claim, context, apart_from=elsewhere)
+        other_records = _records_of_others(hits, context)
+        far_numbers = _far_numbers(claim, context, near, apart_from=other_records)
+        missing_numbers = _absent(far_numbers, claim, context, apart_from=other_records)
     return Match(
         sentence=best,
         near=near[:_MOST_NEAR],
-        window_cover=(everywhere + window) / total,
+        window_cover=(common_weight + window) / total,
         context_cover=covered / total,
-        chunk_ids=sorted({context.chunk_of[at] for at in close}),
-        places=places,
+        chunk_ids=sorted({context.chunk_of[at] for at in supporting}),
+        hits=hits,
         missing=sorted(missing, key=lambda word: (-claim.weights[word], word)),
         missing_numbers=missing_numbers,
         is_miscounted=not _absent(missing_numbers, claim, context, of_thing=False),
@@ -343,21 +343,21 @@ def _is_in(at: int, places: Sequence[int]) -> bool:
     return found < len(places) and places[found] == at
 
 
-def _keep_near_answer(claim: ClaimWords, places: Places) -> None:
+def _keep_near_answer(claim: ClaimWords, hits: Hits) -> None:
     """Leave the words of a question only where the most words of its answer stand."""
     answered = Counter[int]()
-    for word, (_, where) in places.items():
+    for word, (_, where) in hits.items():
         if word not in claim.asked:
             answered.update(where)
     most = max(answered.values(), default=0)
     # In the claim's order, which makes the sums of the weights the same each time.
-    for word in [word for word in places if word in claim.asked]:
-        credit, where = places.pop(word)
+    for word in [word for word in hits if word in claim.asked]:
+        credit, where = hits.pop(word)
         if near := [at for at in where if answered[at] == most]:
-            places[word] = credit, near
+            hits[word] = credit, near
 
 
-def _records_of_others(places: Places, context: ContextIndex) -> set[int]:
+def _records_of_others(hits: Hits, context: ContextIndex) -> set[int]:
     """Records without any of the claim's words that tell records apart.
 
     Of the rows ("Oslo", 17) and ("Bergen", 23) the second says nothing of a claim about Oslo.
@@ -365,7 +365,7 @@ def _records_of_others(places: Places, context: ContextIndex) -> set[int]:
     if not context.records:
         return set()
     # Other forms of one word have the same list.
-    words = {id(where): where for word, (_, where) in places.items() if word[0] != "#"}.values()
+    words = {id(where): where for word, (_, where) in hits.items() if word[0] != "#"}.values()
     found = [context.records.intersection(where) for where in words]
     telling = [where for where in found if where and where != context.records]
     return context.records.difference(*telling) if telling else set()
@@ -424,9 +424,9 @@ def _is_stated(
         for at in context.places(number.stem)
         if at not in apart_from and (among is None or at in among)
     ]
-    if not places or number.stem not in claim.places:
+    if not places or number.stem not in claim.first_position:
         return bool(places)
-    place = claim.places[number.stem]
+    place = claim.first_position[number.stem]
     kinds = unit_kinds(claim.stems, place)
     things = counted(claim.stems, place) if of_thing else []
     having = list(map(context.stems, places[:_COMMON]))
@@ -521,35 +521,35 @@ def _holds(number: Number, stated: Sequence[Number]) -> bool:
     )
 
 
-def _shares(claim: ClaimWords, places: Places) -> tuple[float, dict[int, float]]:
+def _shares(claim: ClaimWords, hits: Hits) -> tuple[float, dict[int, float]]:
     """Weight of the words that most sentences have, and of the others found in each sentence.
 
     Only sentences with a rare word of the claim are checked.
     """
-    everywhere = 0.0
+    common_weight = 0.0
     sentences: dict[int, float] = defaultdict(float)
-    for word, (credit, where) in places.items():
+    for word, (credit, where) in hits.items():
         gain = claim.weights[word] * credit
         if len(where) > _COMMON:
-            everywhere += gain
+            common_weight += gain
             continue
         for at in where:
             sentences[at] += gain
-    return everywhere, sentences
+    return common_weight, sentences
 
 
-def _best_window(claim: ClaimWords, context: ContextIndex, places: Places, best: float) -> float:
+def _best_window(claim: ClaimWords, context: ContextIndex, hits: Hits, best: float) -> float:
     """Weight of the rare words that the best neighbouring sentences of a chunk have together.
 
     Args:
         claim: The claim.
         context: The context.
-        places: Its words that are in the context.
+        hits: Its words that are in the context.
         best: The same weight for the best sentence alone.
     """
     gains = [
         (claim.weights[word] * credit, where)
-        for word, (credit, where) in places.items()
+        for word, (credit, where) in hits.items()
         if len(where) <= _COMMON
     ]
     most = sum(gain for gain, _ in gains)
