@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -49,6 +50,7 @@ def make_folder(path: Path) -> None:
 def replace_file(path: str | os.PathLike[str], content: str) -> int:
     """Write a temporary file and move it to its place: a reader never sees half of it.
 
+    A new file gets mode 0600; an existing one keeps its own, and a link its target's place.
     Half surrogate pairs, which cannot be written, are replaced.
 
     Returns:
@@ -57,13 +59,15 @@ def replace_file(path: str | os.PathLike[str], content: str) -> int:
     Raises:
         DatasetError: The file cannot be written.
     """
-    target, encoded = Path(path), content.encode("utf-8", "replace")
+    target, encoded = Path(os.path.realpath(path)), content.encode("utf-8", "replace")
     part = target.with_name(f".{target.name}.part")
     with file_errors(target):
         make_folder(target.parent)
         try:
             with open(part, "wb", opener=owner_only) as file:
                 file.write(encoded)
+            with suppress(FileNotFoundError):
+                part.chmod(stat.S_IMODE(target.stat().st_mode))
             part.replace(target)
         finally:
             part.unlink(missing_ok=True)

@@ -21,17 +21,11 @@ from ragaliq.core.citations import Citation
 from ragaliq.core.run import RunInfo
 from ragaliq.core.thoughts import without_thoughts
 
-DOCUMENT_NAMES = (
-    "source",
-    "file_name",
-    "file_path",
-    "title",
-    "document_title",
-    "url",
-    "name",
-    "doc_id",
-)
-"""Under which names a chunk's metadata name its document."""
+DOCUMENT_PLACES = ("source", "file_name", "file_path", "url")
+"""Keys of a chunk's metadata with its document's file or address."""
+
+DOCUMENT_NAMES = (*DOCUMENT_PLACES, "title", "document_title", "name", "doc_id")
+"""Keys of a chunk's metadata with a name of its document."""
 
 FIELDS: dict[str, tuple[str, ...]] = {
     "id": ("id", "case_id", "example_id", "sample_id"),

@@ -235,7 +235,7 @@ def _texts(value: Any, *, where: str, field: str) -> list[str]:
 
 
 def _metadata(value: Any, *, where: str) -> dict[str, Any]:
-    held = _json_in(value) if isinstance(value, str) else value
+    held = _json_in(value) if isinstance(value, str) else value or {}
     if not isinstance(held, Mapping):
         raise fault(where, f"field 'metadata' must be an object, not {_kind(value)}")
     return {str(key): each for key, each in held.items()}
@@ -327,8 +327,9 @@ def case_of(
     }
     if len(read["id"]) > _MAX_ID:
         raise fault(where, f"its id is longer than {_MAX_ID} characters")
-    metadata = rest | read.pop("metadata", {})
-    run = _run_in(metadata, read["id"])
+    metadata = read.pop("metadata", {})
+    run = _run_in(rest, metadata, read["id"])
+    metadata = rest | metadata
     try:
         return RAGTestCase(**read, citations=citations_in(blocks), run=run, metadata=metadata)
     except ValidationError as error:
@@ -337,17 +338,18 @@ def case_of(
         raise fault(where, f"{place}: {problem['msg']}") from None
 
 
-def _run_in(rest: dict[str, Any], case_id: str) -> RunInfo | None:
-    """Take a case's run, or the chance that it was sampled, out of values without a field.
+def _run_in(rest: dict[str, Any], metadata: dict[str, Any], case_id: str) -> RunInfo | None:
+    """Take a case's run out of its column, or the chance that it was sampled out of either.
 
-    Other tools use these names for other things, which stay metadata.
+    Other tools use these names for other things, which stay.
     """
-    for name in ("run", "sampling_probability"):
-        if name in rest:
-            held = rest[name] if name == "run" else {"run_id": case_id, name: rest[name]}
+    chance = "sampling_probability"
+    for name, values in (("run", rest), (chance, rest), (chance, metadata)):
+        if name in values:
+            held = values[name] if name == "run" else {"run_id": case_id, name: values[name]}
             with suppress(ValidationError):
                 run = RunInfo.model_validate(_json_in(held) if isinstance(held, str) else held)
-                del rest[name]
+                del values[name]
                 return run
     return None
 

@@ -100,10 +100,10 @@ def read_cases(
         if holds_traces(each):
             readers.append(reader_of_traces(each))
             continue
+        reader_of(each)  # a file that cannot be read is refused at once
         if mapping is not None or resolve is not None:
             option = "a mapping" if mapping is not None else "resolve"
             raise ConfigurationError(f"{each}: {option} is for traces; there are no spans in it")
-        reader_of(each)  # a file that cannot be read is refused at once
         readers.append(
             CaseReader(
                 each,

@@ -27,9 +27,10 @@ def _upper(value: Any) -> Any:
 
 
 def _number(value: Any) -> Any:
-    # A number in quotes, as small models write it, says the same. True and false are not a share.
-    if isinstance(value, bool):
-        raise ValueError("must be a number")  # noqa: TRY004 - which pydantic takes for a bug
+    # A number in quotes, as small models write it, says the same; Python would read "0_1" as 1.
+    # True and false are not a share.
+    if isinstance(value, bool) or (isinstance(value, str) and "_" in value):
+        raise ValueError("must be a number")
     return value
 
 

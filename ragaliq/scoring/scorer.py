@@ -487,6 +487,7 @@ def _in_run(case: RAGTestCase, run_id: str, pipeline: str, ended_at: float) -> R
         run = RunInfo(run_id=run_id, pipeline=pipeline, ended_at=ended_at)
     else:
         update: dict[str, object] = {"run_id": run_id, "pipeline": case.run.pipeline or pipeline}
+        update["metric_probabilities"] = {}  # all metrics are evaluated here
         if case.run.target is None:  # it may be the run of an earlier evaluation
             update["pipeline"] = pipeline or case.run.pipeline
             update["ended_at"] = ended_at or case.run.ended_at

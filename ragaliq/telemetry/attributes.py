@@ -12,7 +12,7 @@ from opentelemetry.util.types import AttributeValue
 from ragaliq._version import __version__
 from ragaliq.core.results import ClaimDetail, EvaluationResult
 from ragaliq.core.run import RunInfo
-from ragaliq.core.test_case import DOCUMENT_NAMES, ChunkId, RAGTestCase
+from ragaliq.core.test_case import DOCUMENT_PLACES, ChunkId, RAGTestCase
 from ragaliq.telemetry import names
 from ragaliq.telemetry.content import ContentPolicy, identifier, sendable
 
@@ -215,7 +215,7 @@ def document_sources(case: RAGTestCase, content: ContentPolicy) -> dict[ChunkId,
     found: dict[ChunkId, str] = {}
     for chunk_id, chunk in zip(case.chunk_ids, case.context, strict=True):
         metadata = {} if isinstance(chunk, str) else chunk.metadata
-        named = [metadata.get(key) for key in DOCUMENT_NAMES]
+        named = [metadata.get(key) for key in DOCUMENT_PLACES]
         source = next((each for each in named if isinstance(each, str)), "")
         if text := content.text(source, "chunk", names.MAX_NAME_LENGTH):
             found[chunk_id] = text

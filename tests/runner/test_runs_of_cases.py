@@ -57,6 +57,21 @@ def test_another_tools_column_of_that_name_is_metadata(read, held):
     assert (case.run, case.metadata) == (None, {"run": held})
 
 
+def test_a_run_inside_metadata_is_metadata(read):
+    case = read(metadata={"run": RUN.model_dump(mode="json")})
+    assert (case.run, case.metadata["run"]["run_id"]) == (None, "r1")
+
+
+def test_empty_metadata_of_any_kind_are_none(read):
+    assert read(metadata=[]).metadata == read(metadata="").metadata == {}
+
+
+def test_the_metrics_that_sampling_chose_for_a_live_run_limit_no_evaluation_offline():
+    run = RUN.model_copy(update={"metric_probabilities": {"answer_relevance": 0.5}})
+    (evaluation,) = scored(RAGTestCase(**ROW, run=run))
+    assert set(evaluation.results) == {"faithfulness"}
+
+
 @pytest.mark.parametrize("place", ["column", "metadata"])
 def test_a_row_stands_for_as_many_answers_as_its_chance_says(read, place):
     chance = {"sampling_probability": 0.25}

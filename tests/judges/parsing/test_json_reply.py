@@ -132,6 +132,7 @@ def test_no_other_text_becomes_a_claim(reply):
         ('{"reasoning": "x", "score": NaN}', "score: "),
         ('{"reasoning": "x", "score": 8}', "score: .*from 0 to 1"),
         ('{"reasoning": "x", "score": "high"}', "score: "),
+        ('{"reasoning": "x", "score": "0_1"}', "score: "),
         ('{"reasoning": "x", "score": "NaN"}', "score: "),
         ('{"reasoning": "x", "score": "0.8 of 1"}', "score: "),
         ('{"reasoning": "x", "score": true}', "score: "),
