@@ -328,7 +328,7 @@ def case_of(
     if len(read["id"]) > _MAX_ID:
         raise fault(where, f"its id is longer than {_MAX_ID} characters")
     metadata = read.pop("metadata", {})
-    run = _run_in(rest, metadata, read["id"])
+    run = _run_in(rest, metadata, read["id"], where=where)
     metadata = rest | metadata
     try:
         return RAGTestCase(**read, citations=citations_in(blocks), run=run, metadata=metadata)
@@ -338,19 +338,25 @@ def case_of(
         raise fault(where, f"{place}: {problem['msg']}") from None
 
 
-def _run_in(rest: dict[str, Any], metadata: dict[str, Any], case_id: str) -> RunInfo | None:
+def _run_in(
+    rest: dict[str, Any], metadata: dict[str, Any], case_id: str, *, where: str
+) -> RunInfo | None:
     """Take a case's run out of its column, or the chance that it was sampled out of either.
 
-    Other tools use these names for other things, which stay.
+    Other tools use the name `run` for other things, which stay.
     """
+    with suppress(ValidationError):
+        if held := rest.get("run"):
+            run = RunInfo.model_validate(_json_in(held) if isinstance(held, str) else held)
+            del rest["run"]
+            return run
     chance = "sampling_probability"
-    for name, values in (("run", rest), (chance, rest), (chance, metadata)):
-        if name in values:
-            held = values[name] if name == "run" else {"run_id": case_id, name: values[name]}
-            with suppress(ValidationError):
-                run = RunInfo.model_validate(_json_in(held) if isinstance(held, str) else held)
-                del values[name]
-                return run
+    for values in (rest, metadata):
+        if values.get(chance) not in (None, ""):
+            try:
+                return RunInfo(run_id=case_id, sampling_probability=values.pop(chance))
+            except ValidationError:
+                raise fault(where, f"field {chance!r} must be above 0 and at most 1") from None
     return None
 
 

@@ -133,6 +133,8 @@ _NUMBERED = re.compile(
     r"^(contexts?|chunks?|documents?|passages?)[ _\[.-]*(\d+)\]?$", re.IGNORECASE
 )
 
+_NAME = re.compile(r"[\w .-]*")
+
 
 def csv_rows(path: Path, encoding: str | None) -> _Read:
     """Read the rows of a file; columns such as `context_1`, `context_2` become one list."""
@@ -148,7 +150,7 @@ def csv_rows(path: Path, encoding: str | None) -> _Read:
             header = [cell.strip() for cell in next(table, [])]
             if header and not any(header):
                 raise DatasetError("line 1: the header is empty; name the columns there")
-            if len(header) == 1:  # neither a case nor a label fits into one
+            if len(header) == 1 and not _NAME.fullmatch(header[0]):  # other separators
                 known = "a tab" if is_tsv else "commas, semicolons or tabs"
                 raise DatasetError(f"line 1: there is one column; put {known} between columns")
             require_distinct([name for name in header if name], "line 1: ")

@@ -87,6 +87,9 @@ def explain(
     cases = reasons.pop("", 0)
     skipped = ", ".join(f"{count:,} {reason}" for reason, count in reasons.most_common())
     output.print(number_of(cases, "case") + (f"; no case: {skipped}" if skipped else ""))
+    for part in reader.skipped_rows[:1]:  # said after all that could be read
+        more = f", and {reader.skipped - 1:,} more" if reader.skipped > 1 else ""
+        raise DatasetError(f"{path}: {part.where}: {part.problem}{more}")
     return ExitCode.OK
 
 

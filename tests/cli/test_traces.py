@@ -92,6 +92,14 @@ def own(span_id, name, parent="", **attributes):
     return made | {"name": name}
 
 
+def test_explain_ends_with_what_it_could_not_read(ragaliq, traces):
+    path = traces(*run(1))
+    path.write_text(path.read_text() + "\n{garbage")
+    done = ragaliq("traces", "explain", path, code=3)
+    assert "1 case" in done.stdout
+    assert "it is not JSON" in done.stderr
+
+
 def test_explain_shows_spans_of_no_run_once_as_well(ragaliq, traces):
     path = traces(*run(1), own("7", "shop.pay", amount="12"))
     told = ragaliq("traces", "explain", path).stdout

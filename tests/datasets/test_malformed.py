@@ -92,6 +92,7 @@ MALFORMED = {
     "same-column.csv": (b"id,query,query\n1,a,b\n", "line 1: two columns are called 'query'"),
     "no-names.csv": (b",,\n1,2,3\n", "line 1: the header is empty"),
     "bars.csv": (HEADER.replace(b",", b"|"), "line 1: there is one column; put commas, semicolons"),
+    "no-answers.csv": (b"question\nsecret\n", "no response and no context were found"),
     "commas.tsv": (HEADER, "line 1: there is one column; put a tab between columns"),
     "no-header.csv": (b"1,secret,x\n2,b,y\n", "none of its 3 columns has a known name"),
     "text.parquet": (b"secret", "not a readable Parquet file"),

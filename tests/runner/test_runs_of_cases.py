@@ -6,7 +6,7 @@ from unittest.mock import AsyncMock
 
 import pytest
 
-from ragaliq import RAGTestCase, RunInfo, Scorer, SpanTarget, evaluate
+from ragaliq import DatasetError, RAGTestCase, RunInfo, Scorer, SpanTarget, evaluate
 from ragaliq.datasets import read_cases
 from ragaliq.scoring.execution import case_data
 from ragaliq.testing import ScriptedJudge
@@ -81,10 +81,15 @@ def test_a_row_stands_for_as_many_answers_as_its_chance_says(read, place):
     assert (result.run.run_id, result.pipeline, result.case.metadata) == (case.id, "faq", {})
 
 
-@pytest.mark.parametrize("chance", ["often", 0, 1.5])
-def test_a_chance_that_is_none_gives_no_weight(read, chance):
-    (result,) = scored(read(sampling_probability=chance))
-    assert result.run.sampling_probability == 1.0
+@pytest.mark.parametrize("chance", ["often", 0, 1.5, "-0.1"])
+def test_a_chance_that_is_none_is_refused(read, chance):
+    with pytest.raises(DatasetError, match=r"row 1: field 'sampling_probability' must be above 0"):
+        read(sampling_probability=chance)
+
+
+@pytest.mark.parametrize("chance", ["", None, "nan"])
+def test_an_empty_chance_is_none(read, chance):
+    assert read(sampling_probability=chance).run is None
 
 
 def test_an_applications_questions_keep_the_weights_of_their_rows(read):

@@ -239,11 +239,14 @@ class BudgetLedger:
     def _log_failure(self, name: str, window: BudgetWindow) -> None:
         if not self._has_logged:
             self._has_logged = True
+            in_money = name.startswith("usd")
             logger.warning(
-                "the price of the judge's model is not known: %s",
-                "runs without a price are charged like the dearest recent one"
+                "%s not known: %s",
+                "the price of the judge's model is" if in_money else "the judge's tokens are",
+                "such runs are charged like the dearest recent one"
                 if window.has_known
-                else f"the budget's {name} counts as used up; limit tokens instead",
+                else f"the budget's {name} counts as used up; limit "
+                + ("tokens instead" if in_money else "runs instead (judge_limits)"),
             )
 
     def lines(self) -> dict[str, BudgetLine]:
