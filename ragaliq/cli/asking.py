@@ -100,5 +100,7 @@ def _line(case: RAGTestCase) -> str:
 
 
 def _reasons(unanswered: Iterable[NoAnswer]) -> str:
-    counted = Counter(each.reason for each in unanswered)
+    counted = Counter(
+        f"{each.reason} ({each.place})" if each.place else each.reason for each in unanswered
+    )
     return ", ".join(f"{count:,} {reason}" for reason, count in counted.most_common())

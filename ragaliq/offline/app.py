@@ -7,6 +7,8 @@ import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from importlib.metadata import entry_points
 from itertools import islice
+from pathlib import Path
+from traceback import extract_tb
 from typing import Any, NamedTuple
 
 from ragaliq.capture import RunLog
@@ -31,10 +33,12 @@ class NoAnswer(NamedTuple):
     Attributes:
         id: The question's id.
         reason: The class of the error, or the reason why the run has no answer.
+        place: File and line that raised the error; its message may hold texts.
     """
 
     id: str
     reason: str
+    place: str = ""
 
 
 async def answers(
@@ -62,7 +66,9 @@ async def answers(
         except NotEvaluated as error:
             return NoAnswer(question.id, error.reason)
         except Exception as error:  # noqa: BLE001 - the application's own; others go on
-            return NoAnswer(question.id, type(error).__name__)
+            frame = extract_tb(error.__traceback__)[-1]
+            place = f"{Path(frame.filename).name}, line {frame.lineno}"
+            return NoAnswer(question.id, type(error).__name__, place)
         update: dict[str, Any] = {name: getattr(case, name) for name in _ANSWERED}
         update["metadata"] = {**case.metadata, **question.metadata}
         chance = question.evaluated_run.sampling_probability

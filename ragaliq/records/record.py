@@ -209,8 +209,14 @@ def evaluation_record(evaluation: Evaluation, *, content: ContentPolicy) -> Eval
 def evaluation_id(run: RunInfo, scorers: Scorers) -> str:
     """Id of a run's record, known before anything is evaluated."""
     # The time of its end distinguishes runs of an application that reuses ids; a job that is
-    # delivered twice has the same time.
-    key = [run.run_id, repr(run.ended_at), *(part for scorer in scorers for part in scorer)]
+    # delivered twice has the same time. Rows of data files without ids have neither, but the
+    # file's name as pipeline.
+    key = [
+        run.run_id,
+        identifier(run.pipeline),
+        repr(run.ended_at),
+        *(part for scorer in scorers for part in scorer),
+    ]
     return deterministic_id(["run", *key])
 
 

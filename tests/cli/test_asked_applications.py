@@ -39,7 +39,7 @@ COMMAND = "evaluate questions.csv --app shop_app:answer --metrics faithfulness -
 
 def test_the_command_asks_keeps_the_answers_and_goes_on_where_it_stopped(shop, ragaliq):
     done = ragaliq(*COMMAND.split(), code=3)
-    assert "1 questions have no answer: 1 ConnectionError" in done.stderr
+    assert "1 questions have no answer: 1 ConnectionError (shop_app.py, line " in done.stderr
     kept = [json.loads(line) for line in (shop / "first.answers.jsonl").read_text().splitlines()]
     assert [row["id"] for row in kept] == ["0"]
 

@@ -1,5 +1,6 @@
 """A case carries the run that gave its answer, from the row it is read from to its results."""
 
+import asyncio
 import json
 from types import SimpleNamespace
 from unittest.mock import AsyncMock
@@ -141,3 +142,20 @@ def test_a_record_has_the_run_once(sink):
     scored(RAGTestCase(id="c", **ROW, run=RUN), sinks=[sink], capture_content=True)
     (record,) = sink.records
     assert (record.run.target, record.case.run) == (TARGET, None)
+
+
+def test_rows_of_two_files_without_ids_are_two_records(sink, read, tmp_path):
+    read()
+    (tmp_path / "row.jsonl").rename(tmp_path / "other.jsonl")
+    for name, case in (
+        ("row", read()),
+        ("other", next(iter(read_cases(tmp_path / "other.jsonl")))),
+    ):
+        asyncio.run(stored(case, name, sink))
+    assert len({record.evaluation_id for record in sink.records}) == 2
+
+
+async def stored(case, pipeline, sink):
+    async with Scorer(ScriptedJudge(), ["faithfulness"], sinks=[sink]) as scorer:
+        async for _ in scorer.stream([case], pipeline=pipeline):
+            pass
