@@ -1,10 +1,12 @@
 """Detection of answers that decline, in the most common languages.
 
 A sentence declines by its structure, not by a list of wordings: a negation, with a noun for the
-documents or their content and a verb of saying, or with a first person and a verb of knowing. The
-rest must be small words or one short topic. So "I do not know the price." declines, and "I do not
-know of any danger." does not. In doubt an answer does not decline and the judge decides, since a
-refusal is accepted without a judge. The words of each language are in `declines.json`.
+documents or their content and a verb of saying, or with a first person and a verb of knowing or
+finding. The rest must be small words or one short topic. So "I do not know the price." declines,
+and "I do not know of any danger." does not. What an empty search shows ("No results.") declines
+where no question or statement goes before it. In doubt an answer does not decline and the judge
+decides, since a refusal is accepted without a judge. The words of each language are in
+`declines.json`.
 """
 
 from __future__ import annotations
@@ -108,6 +110,8 @@ def is_refusal(text: str, declines: Sequence[str] = ()) -> bool:
     kinds = set[SentenceKind]()
     for sentence in sentences:
         kind = "refusal" if is_own_decline(sentence, declines) else sentence_kind(sentence)
+        if "question" not in kinds and _is_empty_result(sentence):
+            kind = "refusal"
         kinds.add(kind)
         if kind == "reply":
             return False
@@ -155,6 +159,13 @@ def sentence_kind(sentence: str) -> SentenceKind:
         ):
             return "reply" if _in_any(said, "courtesy", _replies) else "courtesy"
     return "statement"
+
+
+def _is_empty_result(sentence: str) -> bool:
+    """True if a sentence is what an empty search shows: "Not found.", "No results."."""
+    if len(sentence) > _LONGEST:
+        return False
+    return _in_any(normalize(sentence), "negation", _finds_nothing)
 
 
 def is_disclaimer(sentence: str) -> bool:
@@ -288,14 +299,62 @@ def _has_frame(part: Sequence[KnownWord]) -> bool:
             return True
     speaks = "self" in has or "we" in has
     gets = "get" in has or ("give" in has and "self" in has)
-    if speaks and ("know" in has or (learns and gets)):
+    if speaks and ("know" in has or (learns and gets) or _has_not_found(part, has)):
         return True
     if "information" not in has:
         return is_alone and "open" in has
-    if is_alone:  # "No idea", not "Its answer: no"
-        denied = next(at for at, token in enumerate(part) if "negation" in token.classes)
-        return _count(part[denied:], "information") > 0
-    return bool(has & {"exists", "get", "say", "hold"})
+    denied = next(at for at, token in enumerate(part) if "negation" in token.classes)
+    is_subject = _count(part[:denied], "information") > 0
+    if is_alone:  # "No idea", "That information is not available", not "Its answer: no"
+        is_missing = is_subject and "determiner" in part[0].classes and "obtainable" in has
+        return is_missing or _count(part[denied:], "information") > 0
+    # "That information is not provided to children."
+    limits = is_subject and _count(part[denied:], "obtainable") > 0 and _topic(part[denied:])
+    return not limits and bool(has & {"exists", "get", "say", "hold"})
+
+
+def _has_not_found(part: Sequence[KnownWord], has: frozenset[str]) -> bool:
+    """True if the speaker denies having found "it", or one thing that is only named.
+
+    Args:
+        part: A part with a negation and a first person.
+        has: All classes of its words.
+    """
+    if _topic(part):
+        return "find" in has and "we" not in has and _names_a_thing(part, in_text="document" in has)
+    if "object" not in has:
+        return False
+    if "document" in has:  # "I do not see it in the handbook."
+        return bool(has & {"find", "get"})
+    return "find" in has and not any(map(_is_judgement, part))
+
+
+def _is_judgement(token: KnownWord) -> bool:
+    """True for words such as "clear" in "I do not find it clear."."""
+    return bool(token.classes & {"say", "know", "hold"}) and not token.classes & {"find", "get"}
+
+
+def _names_a_thing(part: Sequence[KnownWord], *, in_text: bool) -> bool:
+    """True if a part's topic is one noun phrase: "the price of gold".
+
+    Each noun is a single word, unless it was looked for in a text: "I did not find the drug
+    harmful." asserts.
+    """
+    topics = [at for at, token in enumerate(part) if _is_topic(token)]
+    first, last = topics[0], topics[-1]
+    if not first or "article" not in part[first - 1].classes:
+        return False
+    if first > 1 and "topic" in part[first - 2].classes:
+        return False  # "in the drawer"
+    if any("object" in token.classes and "article" not in token.classes for token in part):
+        return False  # "I could not find it under the bed."
+    for before, token in itertools.pairwise(part[first - 1 : last + 1]):
+        joins = "of" in token.classes or token.text in _AND
+        of_the = "of" in before.classes and "article" in token.classes
+        names = _is_topic(token) and (in_text or not _is_topic(before))
+        if not (joins or of_the or names) or _DIGIT.search(token.text):
+            return False
+    return True
 
 
 def _is_bare(part: Sequence[KnownWord]) -> bool:
@@ -326,7 +385,7 @@ def _asserts(part: Sequence[KnownWord]) -> bool:
     asked = False
     seen = met = False  # a verb of knowing or saying, and a topic after it
     for at, token in enumerate(part):
-        if "relative" in token.classes and 0 < at < len(part) - 1:
+        if "relative" in token.classes and 0 < at < len(part) - 1 and not _is_object(part, at):
             return True
         leads = at == 0 and _has_frame(part)  # ", but I do not know"
         joins = token.text in _AND and _joins_a_word(part, at)
@@ -338,6 +397,19 @@ def _asserts(part: Sequence[KnownWord]) -> bool:
         seen = seen or not token.classes.isdisjoint(("know", "say"))
         met = met or (seen and ("pronoun" in token.classes or _is_topic(token)))
     return False
+
+
+def _is_object(part: Sequence[KnownWord], at: int) -> bool:
+    """True if a "that" is a pronoun with a place after it: "find that in the documents"."""
+    rest = part[at + 1 :]
+    return (
+        "object" in part[at].classes
+        and "topic" in rest[0].classes
+        and "asking" not in rest[0].classes
+        and _count(rest, "document") > 0
+        and not _topic(rest)
+        and not _count(rest, "verb")
+    )
 
 
 def _joins_a_word(part: Sequence[KnownWord], at: int) -> bool:
@@ -385,6 +457,22 @@ def _replies(parts: Sequence[Sequence[KnownWord]]) -> bool:
     """True if a courtesy says yes or no: "Thanks for asking, yes.", "Of course not."."""
     tokens = [token for part in parts for token in part]
     return any(token.text in YES_OR_NO | _NOT for token in tokens)
+
+
+def _finds_nothing(parts: Sequence[Sequence[KnownWord]]) -> bool:
+    """True if a sentence only denies that something was found, or that there are results."""
+    empty = False
+    for part in parts:
+        if "negation" in part[0].classes:
+            known = {"negation", "find"}
+            if _count(part, "result"):
+                known |= {"result", "fill", "exists"}
+            empty = empty or _count(part, "find", "result") > 0
+        else:
+            known = {"fill"}
+        if not all(token.classes & known for token in part):
+            return False
+    return empty
 
 
 def _advises(parts: Sequence[Sequence[KnownWord]]) -> bool:

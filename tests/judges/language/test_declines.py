@@ -29,9 +29,39 @@ Regarding the 2023 budget, I don't have any information.
 Ich weiß nicht, wann das Museum öffnet. Bitte wenden Sie sich an den Kundenservice.
 """.strip().splitlines()
 
+# What a search shows that found nothing.
+EMPTY_RESULTS = """
+Not found.
+Nothing found.
+No matching documents.
+No matching documents found.
+No matches.
+Nicht gefunden.
+Keine Ergebnisse.
+Keine Treffer.
+Nichts gefunden.
+Aucun résultat.
+Non trouvé.
+No encontrado.
+Sin resultados.
+No se encontraron resultados.
+No results were found for your query.
+Non trovato.
+Nessun risultato.
+Nessun risultato trovato.
+Não encontrado.
+Nenhum resultado.
+Nenhum resultado encontrado.
+Niet gevonden.
+Geen resultaten.
+Geen resultaten gevonden.
+Sorry, nothing found.
+Not found. Please contact customer support.
+""".strip().splitlines()
+
 
 def test_there_are_more_than_two_hundred_of_them_in_eight_languages():
-    assert len(NO_CLAIMS) == 229
+    assert len(NO_CLAIMS) == 306
     assert len({row["language"] for row in NO_CLAIMS}) == 8
 
 
@@ -50,6 +80,17 @@ def test_what_may_assert_something_is_no_refusal(row):
 @pytest.mark.parametrize("answer", AROUND)
 def test_advice_and_courtesies_around_a_refusal_leave_it_one(answer):
     assert is_refusal(answer)
+
+
+@pytest.mark.parametrize("answer", EMPTY_RESULTS)
+def test_an_answer_that_only_shows_an_empty_search_declines(answer):
+    assert is_refusal(answer)
+
+
+@pytest.mark.parametrize("answer", EMPTY_RESULTS)
+def test_what_was_not_found_is_a_claim_after_a_question_or_a_statement(answer):
+    assert not is_refusal(f"Was arsenic found in the water? {answer}")
+    assert not is_refusal(f"The water was tested for arsenic. {answer}")
 
 
 def test_a_refusal_with_claims_far_below_is_none():
