@@ -34,7 +34,7 @@ from ragaliq.capture.phrases import (
     readable,
     says_something,
 )
-from ragaliq.capture.transcripts import mark_transcript
+from ragaliq.capture.transcripts import mark_questions, mark_transcript
 from ragaliq.core.passages import Passage
 from ragaliq.core.test_case import Turn
 
@@ -330,6 +330,8 @@ class _PromptSearch:
             for place in text.places(asked):
                 if text.is_free(place) and (is_sure or text.stands_alone(place)):
                     text.mark(place, Owner.QUESTION)
+        if not shown.is_source:
+            mark_questions(text)
 
     def _note(self, words: str, shown: _PromptText, place: slice) -> None:
         """Record the place of a document, without words of models in it."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ragaliq.capture.calls import Call
 from ragaliq.capture.phrases import MarkedText, Owner, PhraseIndex, is_telling, normalize
-from ragaliq.capture.transcripts import ASSISTANT, ASSISTANT_SAYS, mark_transcript
+from ragaliq.capture.transcripts import ASSISTANT, ASSISTANT_SAYS, is_turn, mark_transcript
 
 # Words of a sequence that is searched for, and characters in scripts without spaces.
 _SEQUENCE, _SIGNS = 5, 12
@@ -80,6 +80,10 @@ class ModelWords:
         # Replies of a word or two: they stand alone where they are passed on. Numbers are grades.
         self._short = PhraseIndex(
             words for words in self._replies if not is_telling(words) and not words.isdigit()
+        )
+        # Short turns are a message, or a line, of their own.
+        self._turns = PhraseIndex(
+            words for words, role in self._past.items() if role and not is_telling(words)
         )
         self._arguments = PhraseIndex(
             words
@@ -154,11 +158,13 @@ class ModelWords:
             # Of a whole conversation the lines of others are evidence.
             if _take(text, words, partly=self._past.get(words) != ""):
                 marked.append(words)
+        turns = () if is_found else self._turns.inside(text.words)
+        marked += [words for words in turns if _take(text, words, is_turn)]
         # Of a word or two; and what a tool was given, which it may say again as a note read back.
         alone = [w for w in self._short.inside(text.words) if self._is_reply(w, at)]
         if is_found:
             alone += [w for w in self._arguments.inside(text.words) if self.wrote(w, at)]
-        marked += [words for words in alone if _take(text, words, alone=True)]
+        marked += [words for words in alone if _take(text, words, MarkedText.stands_alone)]
         return marked + self._mark_sequences(text, at, is_found=is_found)
 
     def _is_reply(self, words: str, at: int) -> bool:
@@ -227,21 +233,23 @@ class ModelWords:
         )
 
 
-def _take(text: MarkedText, words: str, *, alone: bool = False, partly: bool = False) -> bool:
+def _take(
+    text: MarkedText,
+    words: str,
+    counts: Callable[[MarkedText, slice], bool] = lambda _, __: True,
+    *,
+    partly: bool = False,
+) -> bool:
     """Mark words without an owner.
 
     Args:
         text: The text.
         words: Normalized.
-        alone: Whether to mark them only where they are a whole line.
+        counts: Tells at which places to mark them; by default at all.
         partly: Whether to mark them also where a document has some of them.
     """
     fits = text.has_free if partly else text.is_free
-    places = [
-        place
-        for place in text.places(words)
-        if fits(place) and (not alone or text.stands_alone(place))
-    ]
+    places = [place for place in text.places(words) if fits(place) and counts(text, place)]
     for place in places:
         text.mark_free(place, Owner.MODEL)
     return bool(places)

@@ -28,6 +28,7 @@ _ASCII = {code: chr(code).lower() if chr(code).isalnum() else " " for code in ra
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})|\\[nrt\"\\/]")
 _PLAIN = {"n": "\n", "r": "\r", "t": "\t"}
 _CLOSERS = frozenset(".!?。！？")
+_ASKS = frozenset("?？؟")
 _OPENS, _ENDS = frozenset([*":：\n\"'>-|", ""]), frozenset([*"\n\"'<|", ""])
 
 # Labels, which say only what a text is or comes from: addresses, tags, names of fields, numbers of
@@ -137,6 +138,15 @@ class MarkedText:
         before = self.text[max(0, first - _NEAR) : first].rstrip(" \t*")[-1:]
         after = self.text[last : last + _NEAR].lstrip(" \t*")[:1]
         return before in _OPENS and after in _ENDS
+
+    def before(self, place: slice, count: int) -> list[str]:
+        """The words before a place, at most so many."""
+        first = self._starts[max(0, place.start - count)]
+        return self.words[first : self._starts[place.start]].split()
+
+    def asks(self, place: slice) -> bool:
+        """True if a question mark follows words."""
+        return self.text[self._letters()[place][-1][1] :].lstrip()[:1] in _ASKS
 
     def is_free(self, place: slice) -> bool:
         """True if the words of a place have no owner yet."""

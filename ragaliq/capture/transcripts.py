@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 
 from ragaliq.capture.phrases import MarkedText, Owner
 
@@ -52,6 +52,23 @@ _CLOSING = {
     None: re.compile(r"</(?:assistant|ai|message)>", re.IGNORECASE),
 }
 ASSISTANT = frozenset({"ai", "assistant", "model", "chatbot", "bot", "agent"})
+# Words before a turn that is written out, as labels or as JSON, XML and Python name its role.
+_ROLES = ASSISTANT | {
+    *("user", "human", "customer", "question", "q", "answer", "a"),
+    *("humanmessage", "aimessage", "inst"),
+}
+# A single sentence that asks.
+_ASKS = re.compile(r"[^\n.!?。！？]{1,400}[?？؟]")
+# What opens a message of the user's in the forms above, and a question that is all of it.
+_USER_ASKS = re.compile(
+    r"(?:HumanMessage(?:Chunk)?\(content=[\"']"
+    r"|[\"'](?:role|type)[\"']:\s*[\"'](?:user|human)[\"'],\s*[\"']content[\"']:\s*[\"']"
+    r"|\([\"'](?:user|human)[\"'],\s*[\"']"
+    r"|<(?:user|human|message\s+(?:role|type)=[\"'](?:user|human)[\"'])>"
+    r"|<\|?(?:im_start|start_header_id|start_of_turn)\|?>[ \t]*user[ \t]*(?:<\|end_header_id\|>)?"
+    rf"|<\|user\|>|\[INST\])\s*(?P<words>{_ASKS.pattern})(?=\s*[\"'<\[])",
+    re.IGNORECASE,
+)
 
 
 def mark_transcript(text: MarkedText, *, is_sure: bool) -> list[str]:
@@ -75,6 +92,26 @@ def mark_transcript(text: MarkedText, *, is_sure: bool) -> list[str]:
             found.append((mark.end(), heading.start() if heading else end))
     marked = (text.mark_free(text.between(*ends), Owner.MODEL) for ends in found)
     return [words for words in marked if words]
+
+
+def mark_questions(text: MarkedText) -> None:
+    """Mark what users ask the assistant in a conversation that is written out."""
+    found = [match.span("words") for match in _USER_ASKS.finditer(text.text)]
+    for label, following in pairwise(_LABEL.finditer(text.text)):
+        if following["model"] and not label["model"]:
+            words = text.text[label.end() : following.start()].rstrip()
+            if _ASKS.fullmatch(words):
+                found.append((label.end(), label.end() + len(words)))
+    for ends in found:
+        text.mark_free(text.between(*ends), Owner.QUESTION)
+
+
+def is_turn(text: MarkedText, place: slice) -> bool:
+    """True if words are a whole text, follow a role's name as a whole line, or ask as one."""
+    if place == slice(0, len(text.owners)):
+        return True
+    is_named = not _ROLES.isdisjoint(text.before(place, 2))
+    return text.stands_alone(place) and (is_named or text.asks(place))
 
 
 def _lines_below(text: str) -> Iterator[tuple[int, int]]:

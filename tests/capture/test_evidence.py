@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from ragaliq import Passage
+from ragaliq import Passage, Turn
 from ragaliq.capture import Found, Message, RunLog
 from ragaliq.capture.phrases import MarkedText
 from ragaliq.capture.transcripts import mark_transcript
@@ -246,6 +246,44 @@ def test_a_remembered_message_of_the_assistants_is_no_evidence_and_a_transcript_
     for text, shown in ((note, []), (call, [call])):
         found = Run().retrieve(Passage(text)).ask(prompt(Passage(text))).context()
         assert [passage.text for passage in found] == shown
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "Human: Is it red?\nAI: Sure.",
+        "Q: Is it red?\nA: Sure.",
+        "[HumanMessage(content='Is it red?'), AIMessage(content='Sure.')]",
+        "[{'role': 'user', 'content': 'Is it red?'}, {'role': 'assistant', 'content': 'Sure.'}]",
+        '<message type="human">Is it red?</message>\n<message type="ai">Sure.</message>',
+        "<|im_start|>user\nIs it red?<|im_end|>\n<|im_start|>assistant\nSure.<|im_end|>",
+        "<s>[INST] Is it red? [/INST] Sure. </s>",
+    ],
+)
+def test_short_turns_are_no_evidence_however_a_prompt_is_written_with_them(form):
+    run = Run()
+    run.log.remembered = [
+        Turn(role="user", text="Is it red?"),
+        Turn(role="assistant", text="Sure."),
+    ]
+    prompt = run.ask(user(f"It is late.\n{form}\n\n{QUESTION}")).find().prompt
+    assert "late" in prompt
+    assert "red" not in prompt
+    assert "Sure" not in prompt
+
+
+def test_a_question_to_the_assistant_is_no_evidence_where_its_conversation_is_not_known():
+    said_so = "I moved to Bergen."
+    talk = f"User: Is it red?\nAssistant: Sure.\nUser: {said_so} Is it far?\nAssistant: Yes."
+    prompt = Run().ask(user(f"{talk}\n\n{QUESTION}")).find().prompt
+    assert "red" not in prompt
+    assert said_so in prompt
+
+
+def test_a_short_turn_stays_where_it_is_a_part_of_what_the_application_says():
+    run = Run().ask(user("Gold?"), said("Yes."), user(f"Tier: Gold\nIs it: Yes.\n\n{QUESTION}"))
+    run.log.is_conversation = True
+    assert run.find().prompt == "Tier: Gold\nIs it: Yes."
 
 
 def test_models_below_a_retriever_answer_nobody():

@@ -69,6 +69,13 @@ def test_a_supported_answer_passes_and_tool_calls_are_no_answers(agent_of, invok
     assert (result.case.query, result.case.context_texts) == (QUESTION, ["\n".join(REFUNDS)])
 
 
+def test_an_answer_in_the_very_words_of_a_tool_passes(agent_of, invoke):
+    repeated = "\n".join(REFUNDS)
+    agent, monitor = agent_of(LOOK_UP, repeated)
+    assert ask(invoke, agent)[-1].text == repeated
+    assert monitor.stats().outcomes == {"evaluated": 1}
+
+
 class Unprintable:
     """A lazy attribute whose row is gone."""
 

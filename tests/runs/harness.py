@@ -19,6 +19,7 @@ from unittest.mock import patch
 
 from ragaliq import Monitor, RAGTestCase, evaluate
 from ragaliq.capture.framing import FramedRun
+from ragaliq.judges.language.statements import statements
 from ragaliq.testing import ScriptedJudge
 from ragaliq.traces import RagaliqSpanProcessor
 
@@ -339,14 +340,18 @@ _FOLLOWED = {"langchain": _langchain, "llama_index": _llama_index}
 
 def case_of(case):
     """What is compared of a case."""
-    # What users said before, and what earlier answers were made from, is evidence of its own kind.
+    # What users stated, and what earlier answers were made from, is evidence of its own kind.
     earlier = [
         text
         for turn in case.history
-        for text in (*turn.context_texts, *([turn.text] if turn.role == "user" else ()))
+        for text in (*turn.context_texts, *(_stated(turn.text) if turn.role == "user" else ()))
     ]
     prompt = "\n".join([case.prompt_context, *earlier]).strip()
     return Case(case.query, case.response, list(case.context_texts), prompt)
+
+
+def _stated(text):
+    return [text[start:end] for start, end in statements(text)]
 
 
 # --- comparing ------------------------------------------------------------------------------------

@@ -300,3 +300,49 @@ def found_turns(config):
         return chat("It was the Blaufränkisch from Burgenland.").invoke(asked).content
 
     RunnableLambda(answer).invoke({"question": "What was the name of the wine I liked?"}, config)
+
+
+LAMP = "The Aurora lamp weighs 310 grams."
+HALL = "The hall has forty seats."
+SHORT = [HumanMessage("Is it red?"), AIMessage("Sure.")]
+AFTER_A_SHORT_QUESTION = {
+    "question": "Tell me about the Aurora lamp",
+    "answer": "It weighs 310 grams. It is red.",
+    "chunks": [LAMP, HALL],
+    "absent": ["Is it red", "Sure"],
+    "invented": ["It is red."],
+}
+
+
+def after_short_turns(prompt, config, **given):
+    search = {"context": itemgetter("question") | finding(LAMP, HALL) | joined}
+    model = chat(AFTER_A_SHORT_QUESTION["answer"])
+    chain = RunnablePassthrough.assign(**search) | prompt | model | StrOutputParser()
+    chain.invoke({"question": AFTER_A_SHORT_QUESTION["question"], **given}, config)
+
+
+@app("a chain after a short question and a short answer", **AFTER_A_SHORT_QUESTION)
+def short_messages(config):
+    prompt = ChatPromptTemplate.from_messages(
+        [("system", "{context}"), MessagesPlaceholder("chat_history"), ("human", "{question}")]
+    )
+    after_short_turns(prompt, config, chat_history=SHORT)
+
+
+@app("a short question and a short answer that a prompt is written with", **AFTER_A_SHORT_QUESTION)
+def short_lines(config):
+    prompt = ChatPromptTemplate.from_template("{context}\n\n{talk}\nHuman: {question}\nAI:")
+    after_short_turns(prompt, config, talk="Human: Is it red?\nAI: Sure.")
+
+
+@app("an agent after a short question", **{**AFTER_A_SHORT_QUESTION, "chunks": [f"{LAMP}\n{HALL}"]})
+def short_thread(config):
+    @tool
+    def search(query: str) -> str:
+        """Search the catalogue."""
+        return f"{LAMP}\n{HALL}"
+
+    asked, answer = AFTER_A_SHORT_QUESTION["question"], AFTER_A_SHORT_QUESTION["answer"]
+    agent = create_agent(chat("Sure.", calling("search", query="Aurora"), answer), [search])
+    messages = agent.invoke({"messages": [SHORT[0]]})["messages"]
+    agent.invoke({"messages": [*messages, HumanMessage(asked)]}, config)

@@ -500,3 +500,30 @@ def reset():
     engine.chat("I am Tom from room 7.")
     engine.reset()
     engine.chat("Is there yoga on Sunday?")
+
+
+AFTER_A_SHORT_QUESTION = {
+    "question": "Tell me about the sauna",
+    "answer": "It costs 8 euros extra. It is hot.",
+    "chunks": [SAUNA],
+    "absent": ["Is it hot", "Sure"],
+    "invented": ["It is hot."],
+}
+
+
+@app("a chat after a short question and a short answer", **AFTER_A_SHORT_QUESTION)
+def short_turns():
+    engine = ContextChatEngine.from_defaults(
+        Shelf(SAUNA), llm=talker(AFTER_A_SHORT_QUESTION["answer"]), memory=memory()
+    )
+    earlier = [user("Is it hot?"), assistant("Sure.")]
+    engine.chat(AFTER_A_SHORT_QUESTION["question"], chat_history=earlier)
+
+
+@app("a completion model after a short question and a short answer", **AFTER_A_SHORT_QUESTION)
+def short_turns_written():
+    engine = ContextChatEngine.from_defaults(
+        Shelf(SAUNA), llm=writer(AFTER_A_SHORT_QUESTION["answer"]), memory=memory()
+    )
+    earlier = [user("Is it hot?"), assistant("Sure.")]
+    engine.chat(AFTER_A_SHORT_QUESTION["question"], chat_history=earlier)
