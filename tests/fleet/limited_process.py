@@ -12,9 +12,10 @@ import random
 import sys
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 from ragaliq import Budget, JudgeUsage, Monitor, RAGTestCase, RateLimits
-from ragaliq.live import monitor as live_monitor
+from ragaliq.scoring.limits import protection
 from ragaliq.scoring.limits.budget import BudgetLedger
 from ragaliq.scoring.limits.rate_limits import RateLimiter
 from ragaliq.testing import ScriptedJudge
@@ -40,13 +41,6 @@ class Recording(ScriptedJudge):
         return reply.model_copy(update={"usage": usage})
 
 
-class Quick(BudgetLedger):
-    """Looks for a storage that is gone ten times as often."""
-
-    def __init__(self, budget, **options):
-        super().__init__(budget, pause=0.1, **options)
-
-
 def monitor(what, lines, **limits):
     return Monitor(
         judge=Recording(what, lines),
@@ -60,8 +54,11 @@ def monitor(what, lines, **limits):
 
 def main(options):
     shared = {"storage": options["url"], "local_share": options["share"]}
-    live_monitor.RateLimiter = functools.partial(RateLimiter, minute=options["minute"], pause=0.1)
-    live_monitor.BudgetLedger = Quick
+    quick = [
+        Mock(side_effect=functools.partial(RateLimiter, minute=options["minute"], pause=0.1)),
+        Mock(side_effect=functools.partial(BudgetLedger, pause=0.1)),
+    ]
+    protection.RateLimiter, protection.BudgetLedger = quick
     lines = []
     limits = {
         "requests": {"judge_limits": RateLimits(**shared, requests_per_minute=options["requests"])},
@@ -71,6 +68,7 @@ def main(options):
         "usd": {"budget": Budget(**shared, usd_per_hour=options["usd"])},
     }
     monitors = {what: monitor(what, lines, **limit) for what, limit in limits.items()}
+    assert [each.call_count for each in quick] == [2, 1], "the limits are not those of this test"
     until = time.monotonic() + options["minutes"] * options["minute"]
     while time.monotonic() < until:
         for each in monitors.values():
