@@ -23,7 +23,7 @@ class Event:
     """
 
     is_search: ClassVar[bool] = False
-    """Whether it shows that the run looked for evidence."""
+    """True for an event of a run that looked for evidence."""
 
     @property
     def lists(self) -> Collection[Passages]:

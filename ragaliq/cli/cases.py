@@ -122,8 +122,10 @@ def _answers(records: Iterator[EvaluationRecord]) -> tuple[dict[str, _Answer], i
         if not kinds:
             scored = any(result.score is not None for result in results.values())
             kinds.add("passed" if scored else "unscored")
-        chance = min(1.0, record.run.sampling_probability)
-        found[name] = _Answer(record.evaluation_id, frozenset(kinds), record.run.pipeline, chance)
+        run = record.run
+        found[name] = _Answer(
+            record.evaluation_id, frozenset(kinds), run.pipeline, run.sampling_probability
+        )
     return found, len(without_text - found.keys())
 
 

@@ -345,8 +345,9 @@ def _run_in(
 
     Other tools use the name `run` for other things, which stay.
     """
-    with suppress(ValidationError):
-        if held := rest.get("run"):
+    if "run" in rest:
+        held = rest["run"]
+        with suppress(ValidationError):
             run = RunInfo.model_validate(_json_in(held) if isinstance(held, str) else held)
             del rest["run"]
             return run

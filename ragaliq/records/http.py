@@ -63,7 +63,7 @@ class ProductSink(ABC):
     many: ClassVar = False
     """Whether one request takes several records."""
     needs_span: ClassVar = True
-    """Whether the product keeps scores on spans, so that cases without them have no place."""
+    """True if the product keeps scores on spans, so that cases without them have no place."""
 
     def __init__(
         self,

@@ -20,7 +20,7 @@ from ragaliq.reports.wording import interval_text, why
 from ragaliq.statistics import PairedDifference
 
 _KINDS = {"CONTRADICTED": "c", "NOT_ENOUGH_INFO": "n", "UNVERIFIED": "u", "SUPPORTED": "s"}
-"""How verdicts are marked."""
+"""Marks of the verdicts on the page."""
 
 
 class Change(NamedTuple):

@@ -105,10 +105,6 @@ class CostCap:
         return f"${self.spent.cost_usd or 0.0:.4f} is spent, of {self.option} {self.max_cost:g}"
 
 
-class _FailedForNowError(Exception):
-    """Ends the span of a failed attempt, which is repeated; no result is emitted."""
-
-
 class _NoTextError(Exception):
     """`redact_for_judge` did not return a string; the message is the class it returned."""
 
@@ -297,7 +293,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         *,
         is_last: bool,
     ) -> Evaluation:
-        with suppress(_FailedForNowError), self.emitter.evaluation(case, lag=lag) as emission:
+        with self.emitter.evaluation(case, lag=lag) as emission:
             error = None
             if self._redact is not None:
                 case, error = _redacted(case, self._redact)
@@ -314,12 +310,13 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
                         await asyncio.to_thread(self.judge.fingerprint)
                     self._is_fingerprinted = True
                 results = await evaluate_case(case, evaluators, self.judge, deadline=self.deadline)
-            if not is_last and _failed_for_now(results):
-                raise _FailedForNowError
-            emission.emit(results, case)
+            if is_last or not _failed_for_now(results):
+                emission.emit(results, case)
+            else:
+                emission.fail()
         if self._agreement is not None:
             self._record_agreement(self._agreement)
-        return Evaluation(case=case, results=results or {}, lag=lag)
+        return Evaluation(case=case, results=results, lag=lag)
 
     def _record_agreement(self, agreement: Callable[[], Sequence[Any]]) -> None:
         """Record how often the judges of a cascade agree, if that has changed; never raises."""

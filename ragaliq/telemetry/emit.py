@@ -207,8 +207,7 @@ class Emitter:
         try:
             yield emission
         except BaseException:
-            with self.contained("recording a failure"):
-                emission.root.set_status(*_FAILED)
+            emission.fail()
             raise
         finally:
             detach(token)
@@ -333,6 +332,11 @@ class Emission:
                 links=[Link(target)] if run.target else [],
             )
             self.context = trace.set_span_in_context(self.root, Context())
+
+    def fail(self) -> None:
+        """Mark the root as failed, in place of results."""
+        with self._emitter.contained("recording a failure"):
+            self.root.set_status(*_FAILED)
 
     def emit(self, results: Mapping[str, EvaluationResult], case: RAGTestCase) -> None:
         """Emit the results: attributes on the root, a span and an event for each metric.

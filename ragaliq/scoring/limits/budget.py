@@ -98,11 +98,21 @@ class Reservation(NamedTuple):
 
 
 class _Kind(NamedTuple):
-    """A kind of limit: hours of its window, parts of its unit that are counted, cost of a usage."""
+    """Kind of a limit.
+
+    Attributes:
+        hours: Length of its window.
+        parts: Parts of its unit that are counted.
+        cost: Cost of a usage in its unit; None if it is not known.
+        unknown: Message where that is not known.
+        instead: Advice where it never was.
+    """
 
     hours: int
     parts: int
     cost: Callable[[JudgeUsage], float | None]
+    unknown: str
+    instead: str
 
     def count(self, amount: float) -> int:
         """Convert an amount to whole parts, rounded up."""
@@ -115,8 +125,18 @@ def _known_tokens(usage: JudgeUsage) -> float | None:
     return float(usage.total_tokens) if usage.total_tokens or not usage.requests else None
 
 
-_USD = 1_000_000, attrgetter("cost_usd")
-_TOKENS = 1, _known_tokens
+_USD = (
+    1_000_000,
+    attrgetter("cost_usd"),
+    "the price of the judge's model is not known",
+    "limit tokens instead",
+)
+_TOKENS = (
+    1,
+    _known_tokens,
+    "the judge's tokens are not known",
+    "limit runs instead (judge_limits)",
+)
 _KINDS = {
     "usd_per_hour": _Kind(1, *_USD),
     "usd_per_day": _Kind(24, *_USD),
@@ -239,14 +259,13 @@ class BudgetLedger:
     def _log_failure(self, name: str, window: BudgetWindow) -> None:
         if not self._has_logged:
             self._has_logged = True
-            in_money = name.startswith("usd")
+            kind = _KINDS[name]
             logger.warning(
-                "%s not known: %s",
-                "the price of the judge's model is" if in_money else "the judge's tokens are",
+                "%s: %s",
+                kind.unknown,
                 "such runs are charged like the dearest recent one"
                 if window.has_known
-                else f"the budget's {name} counts as used up; limit "
-                + ("tokens instead" if in_money else "runs instead (judge_limits)"),
+                else f"the budget's {name} counts as used up; {kind.instead}",
             )
 
     def lines(self) -> dict[str, BudgetLine]:
