@@ -6,12 +6,14 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from ragaliq.capture import RunRegistry
 from ragaliq.collect.requests import RawSpan
 from ragaliq.core.checks import require_positive
 from ragaliq.core.log_once import LogOnce
+from ragaliq.core.results import Evaluation
 from ragaliq.core.run import RunInfo, SpanTarget
 from ragaliq.live.monitor import Monitor
 from ragaliq.live.run import PendingResult, RunHandle
@@ -285,7 +287,11 @@ class _Trace:
 
 
 class _Settling:
-    """Waits until every run of a trace has its outcome; one that a shutdown ended has none."""
+    """Waits until every run of a trace has its outcome, and every sink has its result.
+
+    A run that a shutdown ended, or a result that a sink dropped, is not settled: the next process
+    that uses the spool scores the trace again.
+    """
 
     def __init__(self, trace_id: str, on_settled: Callable[[str], object]) -> None:
         self._trace_id, self._on_settled = trace_id, on_settled
@@ -293,13 +299,27 @@ class _Settling:
 
     def wait_for(self, run: RunHandle) -> None:
         """Wait for a run's outcome as well."""
-        run.awaited = PendingResult()
+        run.awaited = pending = PendingResult()
         self._left.add(run)
-        run.awaited.then(lambda outcome: None if outcome == "shutdown" else self._settled(run))
+        pending.then(lambda outcome: self._ended(run, outcome, pending.stored))
 
     def done(self) -> None:
         """No more runs come."""
         self._settled(self)
+
+    def _ended(
+        self, run: RunHandle, outcome: Evaluation | str, stored: Sequence[Future[str]]
+    ) -> None:
+        if outcome == "shutdown":
+            return
+        self._left.update(stored)
+        for each in stored:
+            each.add_done_callback(self._kept)
+        self._settled(run)
+
+    def _kept(self, in_sink: Future[str]) -> None:
+        if in_sink.result() != "dropped":
+            self._settled(in_sink)
 
     def _settled(self, what: object) -> None:
         self._left.discard(what)

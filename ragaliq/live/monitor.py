@@ -9,6 +9,7 @@ import shlex
 import time
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -812,6 +813,7 @@ class Monitor:
     async def judge_run(self, run: RunHandle, *, reports: bool = True) -> None:
         """Evaluate a run, count its outcome and report it; called by the queue."""
         evaluation: Evaluation | None = None
+        stored: Sequence[Future[str]] = ()
         try:
             if _is_judge_call(run):
                 run.end("incomplete_run", "judge_call")
@@ -823,10 +825,11 @@ class Monitor:
             elif self._scorer is not None:
                 try:
                     with nullcontext() if self._process else JUDGE_CALLS.asking(case):
-                        evaluation = await self._scorer.score(case, lag=lag, measured=measured)
+                        evaluation = await self._scorer.evaluate(case, lag=lag, measured=measured)
                 except CircuitOpenError:
                     evaluation = self._count_unjudged(self._scorer, run, case)
                 else:
+                    stored = self.sinks.record(evaluation)
                     self._count_evaluated(run, evaluation)
         except BudgetExceeded:
             run.end("over_budget")
@@ -840,7 +843,7 @@ class Monitor:
             self._say_if_none_scored(run.counters)
         if evaluation is not None:
             if run.awaited is not None:
-                run.awaited.settle(evaluation)
+                run.awaited.settle(evaluation, stored)
             if reports and self._reporter is not None:
                 await self._reporter.report(evaluation, run.counters)
 

@@ -10,7 +10,7 @@ import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Literal, Protocol
@@ -257,18 +257,26 @@ class PendingResult:
     """Future of one run's result, for any thread and any event loop.
 
     A caller that stops waiting does not cancel the run.
+
+    Attributes:
+        stored: With a result: a future of its outcome in each sink, as `SinkSet.record` returns.
     """
 
-    __slots__ = ("_future",)
+    __slots__ = ("_future", "stored")
 
     def __init__(self) -> None:
         # Either the result or the reason why there is none.
         self._future: concurrent.futures.Future[Evaluation | str] = concurrent.futures.Future()
         # A running future cannot be cancelled: a caller that stops waiting leaves the others alone.
         self._future.set_running_or_notify_cancel()
+        self.stored: Sequence[concurrent.futures.Future[str]] = ()
 
-    def settle(self, outcome: Evaluation | str) -> None:
+    def settle(
+        self, outcome: Evaluation | str, stored: Sequence[concurrent.futures.Future[str]] = ()
+    ) -> None:
         """Set the result, or the reason why there is none; only the first call counts."""
+        if not self._future.done():
+            self.stored = stored
         with contextlib.suppress(concurrent.futures.InvalidStateError):
             self._future.set_result(outcome)
 

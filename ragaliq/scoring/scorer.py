@@ -253,6 +253,23 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
             CircuitOpenError: The breaker is open; the judge was not asked.
             StoreError: With `waits_for_sinks`: no sink stored the record.
         """
+        evaluation = await self.evaluate(case, metrics=metrics, lag=lag, measured=measured)
+        stored = self.sinks.record(evaluation)
+        if self._waits_for_sinks:
+            outcomes = await asyncio.gather(*map(asyncio.wrap_future, stored))
+            if "written" not in outcomes and {"failed", "dropped"} & set(outcomes):
+                raise StoreError("no sink stored the result", kind="unrecorded")
+        return evaluation
+
+    async def evaluate(
+        self,
+        case: RAGTestCase,
+        *,
+        metrics: Collection[str] = (),
+        lag: float = 0.0,
+        measured: Mapping[str, EvaluationResult] | None = None,
+    ) -> Evaluation:
+        """Evaluate a case and emit the results, as in `score`, without storing them."""
         evaluators = self.chosen(metrics or case.evaluated_run.metric_probabilities)
         attempt = waits = 1
         until = time.monotonic() + self._waits_for_judge
@@ -272,17 +289,11 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
                 pause, waits = min(left, pause), waits + 1
             else:
                 if is_last or not _failed_for_now(evaluation.results):
-                    break
+                    return evaluation
                 self.emitter.metrics.record(names.METRIC_JOBS, 1, {names.JOB_OUTCOME: "retried"})
                 pause = pause_before_retry(attempt, first=self._backoff, longest=_LONGEST_PAUSE)
                 attempt, measured = attempt + 1, None
             await asyncio.sleep(pause)
-        stored = self.sinks.record(evaluation)
-        if self._waits_for_sinks:
-            outcomes = await asyncio.gather(*map(asyncio.wrap_future, stored))
-            if "written" not in outcomes and {"failed", "dropped"} & set(outcomes):
-                raise StoreError("no sink stored the result", kind="unrecorded")
-        return evaluation
 
     async def _attempt(
         self,

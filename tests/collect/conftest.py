@@ -25,9 +25,14 @@ def collecting(tmp_path):
     """A collector with these arguments, what it scored, and ways to send to it."""
     made = []
 
-    def build(*, sample_rate=1.0, spool=False, server=(), **options):
+    def build(*, sample_rate=1.0, spool=False, server=(), sinks=(), **options):
         results = []
-        monitor = Monitor(judge=ScriptedJudge(), sample_rate=sample_rate, on_result=results.append)
+        monitor = Monitor(
+            judge=ScriptedJudge(),
+            sample_rate=sample_rate,
+            on_result=results.append,
+            sinks=sinks,
+        )
         kept = Spool(tmp_path / "spool") if spool else None
         settled = {} if kept is None else {"on_settled": kept.settled}
         given = {"grace": 0.05, "quiet": 0.5} | settled | options

@@ -1,8 +1,11 @@
 """What a collector makes of the spans that are sent to it."""
 
+import asyncio
 import gzip
 import json
 import random
+import threading
+import time
 
 import pytest
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
@@ -231,6 +234,51 @@ def test_what_was_answered_and_not_settled_is_read_again_from_the_spool(collecti
     assert len(second.cases(2)) == 2
     third = collecting(spool=True)
     assert third.cases(1, timeout=1.0) == []
+
+
+class SlowSink:
+    """Stores nothing before it is told to."""
+
+    name = "slow"
+
+    def __init__(self):
+        self.may_store = threading.Event()
+        self.stored = 0
+
+    async def write(self, records):
+        await asyncio.to_thread(self.may_store.wait)
+        self.stored += len(records)
+
+    async def aclose(self):
+        self.may_store.set()
+
+
+def test_a_result_that_no_sink_has_stored_yet_is_scored_again_after_a_kill(collecting):
+    first = collecting(spool=True, sinks=[SlowSink()])
+    assert first.send(recorded(request_with_a_chain)).status_code == 200
+    wait_for(first.results)
+    second = collecting(spool=True, sinks=[sink := SlowSink()])  # as after `kill -9`
+    wait_for(second.results)
+    sink.may_store.set()
+    assert second.monitor.flush(10)
+    assert sink.stored == 1
+    third = collecting(spool=True)
+    assert third.cases(1, timeout=1.0) == []
+
+
+def test_a_result_that_a_sink_drops_when_it_closes_stays_in_the_spool(collecting):
+    first = collecting(spool=True, sinks=[SlowSink()])
+    assert first.send(recorded(request_with_a_chain)).status_code == 200
+    wait_for(first.results)
+    first.monitor.close(0.1)
+    assert len(collecting(spool=True).cases(1)) == 1
+
+
+def wait_for(results, timeout=20.0):
+    deadline = time.monotonic() + timeout
+    while not results:
+        assert time.monotonic() < deadline, "nothing was scored"
+        time.sleep(0.02)
 
 
 def test_a_full_spool_is_back_pressure(collecting):
