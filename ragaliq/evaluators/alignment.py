@@ -70,10 +70,11 @@ class EvidenceSource:
         self.ids = range(len(texts)) if ids is None else ids
         self._starts = [0] * len(texts) if starts is None else starts
         self._searched = [SearchedText(text) for text in texts]
+        self._found: dict[tuple[str, tuple[int, ...]], tuple[EvidenceSpan, ...]] = {}
         self._paused = 0.0
 
     async def find(self, evidence: str, preferred: Sequence[int] = ()) -> tuple[EvidenceSpan, ...]:
-        """Find the parts of a quote in the texts.
+        """Find the parts of a quote in the texts; a quote is searched once.
 
         Args:
             evidence: A quote; an ellipsis separates parts that need not be adjacent.
@@ -83,14 +84,19 @@ class EvidenceSource:
             One place for each part if every part was found; otherwise none, because a quote with an
             invented part is not evidence.
         """
+        everywhere = range(len(self._searched))
+        places = tuple(dict.fromkeys([*(at for at in preferred if at in everywhere), *everywhere]))
+        if (evidence, places) not in self._found:
+            self._found[evidence, places] = await self._find(evidence, places)
+        return self._found[evidence, places]
+
+    async def _find(self, evidence: str, order: Sequence[int]) -> tuple[EvidenceSpan, ...]:
         if len(evidence) > _LONGEST_QUOTE:
             return ()
         parts = [part.strip().strip(_QUOTATION_MARKS) for part in _ELLIPSIS.split(evidence)]
         parts = [part for part in parts if part]
         if len(parts) > _MOST_PARTS:
             return ()
-        everywhere = range(len(self._searched))
-        order = [*(position for position in preferred if position in everywhere), *everywhere]
         spans: list[EvidenceSpan] = []
         before: tuple[int, int] | None = None  # the text in which the last part was found, its end
         for part in parts:

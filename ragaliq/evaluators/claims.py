@@ -20,7 +20,13 @@ from ragaliq.core.spending import paid, spending
 from ragaliq.core.test_case import DOCUMENT_NAMES, ContextChunk, RAGTestCase
 from ragaliq.errors import DatasetError, JudgeError, JudgeInputError, JudgeResponseError
 from ragaliq.evaluators.alignment import EvidenceSource, SearchedText
-from ragaliq.evaluators.history import earlier_sources, prompt_source, question_of, turns_of
+from ragaliq.evaluators.history import (
+    KnownContext,
+    earlier_sources,
+    known_context,
+    prompt_source,
+    question_of,
+)
 from ragaliq.judges.base import BatchingJudge, ClaimVerdict, LLMJudge, identity_of, limit_of
 from ragaliq.judges.language.answers import (
     AROUND,
@@ -81,21 +87,25 @@ class ClaimCheck:
         return [claim for claim in self.claims if claim.verdict is not None]
 
 
-def has_chunks(case: RAGTestCase, policy: ScoringPolicy) -> bool:
-    """Check whether a case has any chunks, its own or an earlier turn's.
+def check_context(case: RAGTestCase, policy: ScoringPolicy) -> KnownContext:
+    """Tell which kinds of context a case has.
 
     Raises:
-        DatasetError: It has none, and the policy treats that as an error.
+        DatasetError: It has no chunks, and the policy treats that as an error.
     """
-    earlier = (text for _, turn in turns_of(case, policy) for text in turn.context_texts)
-    if case.has_context or any(text.strip() for text in earlier):
-        return True
-    if policy.empty_context == "error":
+    known = known_context(case, policy)
+    if policy.empty_context == "error" and not known.has_chunks:
         raise DatasetError(
             f"case {case.id!r} has no context, which policy {policy.name!r} does not allow; "
             "give it context or choose another policy"
         )
-    return False
+    return known
+
+
+def declines(case: RAGTestCase, policy: ScoringPolicy) -> bool:
+    """True if all of a case's answer declines, as its policy has it, without asking a judge."""
+    is_decline = is_refusal if policy.answer_refusal else is_own_decline
+    return is_decline(case.response, policy.declines)
 
 
 def _nothing_to_score(
@@ -110,10 +120,7 @@ def _nothing_to_score(
         return Status.EMPTY_ANSWER
     if not with_context and policy.empty_context == "skip":
         return Status.NO_CONTEXT
-    declines = is_refusal if policy.answer_refusal else is_own_decline
-    if declines(case.response, policy.declines):
-        return Status.ANSWER_REFUSED
-    return None
+    return Status.ANSWER_REFUSED if declines(case, policy) else None
 
 
 async def check_claims(
@@ -135,16 +142,10 @@ async def check_claims(
         JudgeError: The judge failed, or the answer is too long.
         DatasetError: The case has no context and the policy treats that as an error.
     """
-    with_chunks = has_chunks(case, policy)
-    with_context = with_chunks or prompt_source(case, policy) is not None
+    context = check_context(case, policy)
     length = len(case.response)
-    nothing = await off_loop_if_long(
-        length, _nothing_to_score, case, policy, with_context=with_context
-    )
-    if nothing is Status.ANSWER_REFUSED:
-        return await _check_decline(case, judge, policy)
-    if nothing:
-        return ClaimCheck(case=case, status=nothing)
+    if nothing := await _nothing_to_check(case, judge, policy, with_context=any(context)):
+        return nothing
 
     batching = judge if isinstance(judge, BatchingJudge) and strategy != "per_claim" else None
     source = EvidenceSource(case.context_texts, ids=case.chunk_ids)
@@ -155,9 +156,7 @@ async def check_claims(
     fits = len(verifier.parts) == len(answer) == 1
     question = question_of(case, judge, policy) if case.history else case.query
     # If the policy has an empty context judged, the judge gets it like any other.
-    undecidable = not case.has_context and (
-        with_context or policy.empty_context == "not_enough_info"
-    )
+    undecidable = not context.chunks and (any(context) or policy.empty_context == "not_enough_info")
     uncited = _drop_citations(case)
     with spending() as spent:
         if batching and strategy == "single_pass" and fits and not undecidable:
@@ -191,14 +190,14 @@ async def check_claims(
         )
         status = Status.NO_CLAIMS
         if declined and not claims and policy.answer_refusal:
-            status = await _status_of_decline(case, judge)
+            status = await _status_of_decline(case, judge, policy)
     if not claims:
         return ClaimCheck(case=case, status=status, usage=spent.usage, skipped=tuple(skipped))
     sources = dict.fromkeys(range(len(claims)), source) | elsewhere
     details = await claim_details(case.response, claims, verdicts, sources, judge)
     status = Status.SCORED if len(verdicts) == len(claims) else Status.PARTIAL
     is_supported = any(claim.verdict == "SUPPORTED" for claim in details)
-    if not (with_chunks or is_supported) and policy.empty_context == "skip":
+    if not (context.has_chunks or is_supported) and policy.empty_context == "skip":
         # If only a prompt is known and it supports nothing, it holds instructions alone.
         status = Status.NO_CONTEXT if case.sources.no_context else status
     return ClaimCheck(
@@ -212,26 +211,34 @@ async def check_claims(
     )
 
 
+async def _nothing_to_check(
+    case: RAGTestCase, judge: LLMJudge, policy: ScoringPolicy, *, with_context: bool
+) -> ClaimCheck | None:
+    """Check of an answer that is blank, declines or has no context; None for any other."""
+    status = await off_loop_if_long(
+        len(case.response), _nothing_to_score, case, policy, with_context=with_context
+    )
+    if status is None:
+        return None
+    with spending() as spent:
+        if status is Status.ANSWER_REFUSED:
+            status = await _status_of_decline(case, judge, policy)
+    return ClaimCheck(case=case, status=status, usage=spent.usage)
+
+
 _HELD = 0.7
 """Relevance from which on a context holds the main part of what an answer needs."""
 
 
-async def _check_decline(case: RAGTestCase, judge: LLMJudge, policy: ScoringPolicy) -> ClaimCheck:
-    status = Status.ANSWER_REFUSED
-    with spending() as spent:
-        if policy.answer_refusal:
-            status = await _status_of_decline(case, judge)
-    return ClaimCheck(case=case, status=status, usage=spent.usage)
-
-
-async def _status_of_decline(case: RAGTestCase, judge: LLMJudge) -> Status:
+async def _status_of_decline(case: RAGTestCase, judge: LLMJudge, policy: ScoringPolicy) -> Status:
     """Tell an answer that rightly declines from one whose context holds the answer.
 
-    Only judges that are trusted with relevance are asked, once for each part of the context. Where
-    the judge fails, nobody knows: the answer declined.
+    Only judges that are trusted with relevance are asked, once for each part of the context, and
+    only if the policy looks for declines. Where the judge fails, nobody knows: the answer declined.
     """
     metrics: object = judge.default_metrics
-    if not (case.query.strip() and case.has_context and isinstance(metrics, tuple)):
+    is_asked = policy.answer_refusal and case.query.strip() and case.has_context
+    if not (is_asked and isinstance(metrics, tuple)):
         return Status.ANSWER_REFUSED
     parts = split_context(case.context_texts, limit_of(judge.max_context_chars))
     try:

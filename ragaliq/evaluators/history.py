@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.test_case import ChunkId, RAGTestCase, Turn
@@ -31,6 +32,35 @@ def turns_of(case: RAGTestCase, policy: ScoringPolicy) -> Sequence[tuple[int, Tu
     """Turns that the policy includes, oldest first, with their positions in the history."""
     turns = list(enumerate(case.history))
     return turns[-policy.history_turns :] if policy.history_turns else ()
+
+
+class KnownContext(NamedTuple):
+    """Kinds of context that a case has, as far as its policy uses them.
+
+    Attributes:
+        chunks: Chunks of this turn.
+        earlier: Chunks of earlier turns.
+        prompt: The rest of the prompt.
+    """
+
+    chunks: bool
+    earlier: bool
+    prompt: bool
+
+    @property
+    def has_chunks(self) -> bool:
+        """True with chunks of any turn."""
+        return self.chunks or self.earlier
+
+
+def known_context(case: RAGTestCase, policy: ScoringPolicy) -> KnownContext:
+    """Kinds of context that a case has; white space is none."""
+    earlier = (text for _, turn in turns_of(case, policy) for text in turn.context_texts)
+    return KnownContext(
+        chunks=case.has_context,
+        earlier=any(text.strip() for text in earlier),
+        prompt=policy.uses_prompt and bool(case.prompt_context.strip()),
+    )
 
 
 def prompt_source(case: RAGTestCase, policy: ScoringPolicy) -> EvidenceSource | None:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ragaliq.core.concurrency import off_loop_if_long, run_all
@@ -21,8 +22,9 @@ from ragaliq.evaluators.claims import (
     Strategy,
     Verifier,
     check_claims,
+    check_context,
     claim_details,
-    has_chunks,
+    declines,
 )
 from ragaliq.evaluators.evaluator import Evaluator
 from ragaliq.evaluators.history import question_of
@@ -300,6 +302,13 @@ class ChunkUtilityEvaluator(ClaimEvaluator):
     without_claims = "The answer makes no claims, so it is not known which chunks it used."
     scores_answers_without_claims = False
 
+    def grade(self, check: ClaimCheck, judge: LLMJudge) -> EvaluationResult:
+        """Turn a claim check into a result; a turn that retrieved nothing follows the policy."""
+        if not check.case.has_context and self.policy.empty_context == "skip":
+            status = Status.NO_CONTEXT if check.status.is_measured else check.status
+            check = replace(check, status=status)
+        return super().grade(check, judge)
+
     def score(self, check: ClaimCheck) -> Measured:
         """Used over retrieved chunks."""
         resting: dict[Any, list[int]] = {chunk_id: [] for chunk_id in check.case.chunk_ids}
@@ -332,7 +341,8 @@ class ContextEvaluator(Evaluator):
 
     async def measure(self, test_case: RAGTestCase, judge: LLMJudge) -> EvaluationResult:
         """Measure the context, if there is any."""
-        if has_chunks(test_case, self.policy):
+        # Chunks of an earlier turn say nothing about this turn's retrieval.
+        if check_context(test_case, self.policy).chunks:
             return await self.measure_context(test_case, judge)
         skip = self.policy.empty_context == "skip"
         return self.result(
@@ -491,8 +501,9 @@ def _nothing_expected(case: RAGTestCase) -> MissingReferenceError:
 class RelevanceEvaluator(Evaluator):
     """Relevance of the answer to the question: the judge's own score and reasoning.
 
-    The conversation before the question is judged together with it. A judge that compares words is
-    asked both with and without the conversation, and the better score counts.
+    An answer that declines scores 0.0 without a call. The conversation before the question is
+    judged together with it. A judge that compares words is asked both with and without the
+    conversation, and the better score counts.
 
     `raw_response`: `score`, `reasoning`, `tokens_used`.
     """
@@ -519,6 +530,9 @@ class RelevanceEvaluator(Evaluator):
             return self.result(judge, status=Status.NO_QUESTION, reasoning=_NO_QUESTION)
         if not test_case.response.strip():
             return self.result(judge, status=Status.EMPTY_ANSWER, reasoning=_EMPTY_ANSWER)
+        if await off_loop_if_long(len(test_case.response), declines, test_case, self.policy):
+            said = "The answer declines to answer."
+            return self.result(judge, score=0.0, reasoning=said, raw_response=_relevance(0.0, said))
         # In this order: of equal scores, the first one's reason is shown, in every process.
         questions = dict.fromkeys([question_of(test_case, judge, self.policy)])
         if identity_of(judge).kind != "llm":
@@ -534,9 +548,9 @@ class RelevanceEvaluator(Evaluator):
             score=reply.score,
             reasoning=reply.reasoning,
             usage=usage,
-            raw_response={
-                "score": reply.score,
-                "reasoning": reply.reasoning,
-                "tokens_used": usage.total_tokens,
-            },
+            raw_response=_relevance(reply.score, reply.reasoning, usage.total_tokens),
         )
+
+
+def _relevance(score: float, reasoning: str, tokens: int = 0) -> dict[str, Any]:
+    return {"score": score, "reasoning": reasoning, "tokens_used": tokens}

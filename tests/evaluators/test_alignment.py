@@ -111,3 +111,15 @@ def test_every_part_of_a_text_is_found_in_it(text, data):
     part = text[begin : data.draw(st.integers(begin + 1, len(text)))]
     span = locate(part, text)
     assert span is not None or not part.strip().strip('"“”«»')
+
+
+async def test_a_quote_is_searched_once_for_its_check_and_its_places(monkeypatch):
+    searches, find_words = [], SearchedText.find_words
+    monkeypatch.setattr(
+        SearchedText, "find_words", lambda *given: searches.append(given) or find_words(*given)
+    )
+    source = EvidenceSource(["Open from nine.", "Closed on Sundays."])
+    assert await source.find("Open at ten.") == await source.find("Open at ten.", [0]) == ()
+    assert len(searches) == 2
+    assert await source.find("Closed, on Sundays.", [1])  # another quote, another order
+    assert len(searches) == 3

@@ -10,6 +10,7 @@ from ragaliq import (
     JudgeAPIError,
     RAGTestCase,
     ScoringPolicy,
+    Turn,
 )
 from ragaliq.evaluators import evaluate_case
 from ragaliq.judges import JudgeResult
@@ -153,3 +154,26 @@ async def test_a_failing_judge_is_a_status_and_no_score(evaluator, method):
     judge = ScriptedJudge(failures={method: [JudgeAPIError("down")] * 3})
     result = await evaluator(policy=ScoringPolicy.LIVE).evaluate(CASE, judge)
     assert (result.score, result.status) == (None, "judge_error")
+
+
+@pytest.mark.parametrize(
+    "evaluator", [ContextPrecisionEvaluator, ContextRecallEvaluator, ChunkUtilityEvaluator]
+)
+@pytest.mark.parametrize("elsewhere", ["earlier turn", "prompt"])
+async def test_a_turn_that_retrieved_nothing_has_no_score_whatever_else_was_known(
+    evaluator, elsewhere
+):
+    known = {"prompt_context": "The lamp weighs 310 grams."}
+    if elsewhere == "earlier turn":
+        asked = Turn(role="user", text="What do you know about the lamp?")
+        known = {"history": [asked, Turn(role="assistant", text="It is heavy.", context=CONTEXT)]}
+    case = RAGTestCase(
+        query="How heavy?", response=CASE.response, expected_facts=CASE.expected_facts, **known
+    )
+    metrics = [
+        evaluator(policy=ScoringPolicy.LIVE),
+        FaithfulnessEvaluator(policy=ScoringPolicy.LIVE),
+    ]
+    context_metric, faithfulness = (await evaluate_case(case, metrics, ScriptedJudge())).values()
+    assert (context_metric.status, context_metric.score) == ("no_context", None)
+    assert faithfulness.score == 0.5

@@ -14,7 +14,7 @@ from ragaliq import (
     evaluate,
 )
 from ragaliq.errors import ConfigurationError, JudgeAPIError
-from ragaliq.evaluators import FaithfulnessEvaluator
+from ragaliq.evaluators import FaithfulnessEvaluator, RelevanceEvaluator
 
 OWN = ("Ask the front desk!", "/nothing on .{1,40} in our files/")
 
@@ -127,3 +127,29 @@ async def test_a_decline_in_one_pass_is_told_by_the_same_reply():
     metric = FaithfulnessEvaluator(policy=ScoringPolicy.LIVE, strategy="single_pass")
     assert (await metric.evaluate(case(UNKNOWN), judge)).status == "answer_withheld"
     assert len(asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "policy"),
+    [
+        (OWN[0], ScoringPolicy.LIVE.with_declines(OWN)),
+        (OWN[0], ScoringPolicy.RAGALIQ.with_declines(OWN)),
+        (f"Hello! {OWN[0]}", ScoringPolicy.LIVE.with_declines(OWN)),
+        ("I do not know.", ScoringPolicy.LIVE),
+    ],
+)
+async def test_an_answer_that_declines_is_irrelevant_for_every_judge_without_a_call(answer, policy):
+    prompted, asked = judge_saying(RELEVANCE)
+    for judge in (prompted, LocalJudge()):
+        result = await RelevanceEvaluator(policy=policy).evaluate(case(answer), judge)
+        assert (result.status, result.score, result.usage) == ("scored", 0.0, JudgeUsage())
+        assert result.reasoning == "The answer declines to answer."
+    assert not asked
+
+
+async def test_an_answer_with_more_than_an_own_decline_is_judged_for_relevance():
+    policy = ScoringPolicy.LIVE.with_declines(OWN)
+    judge, asked = judge_saying(RELEVANCE)
+    answer = f"{OWN[0]} Refunds take five days."
+    result = await RelevanceEvaluator(policy=policy).evaluate(case(answer), judge)
+    assert (result.score, len(asked)) == (0.9, 1)
