@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
@@ -277,15 +277,14 @@ def evaluate(
         job.report()
         return code
     chosen = choose_judge(judge, model=model, base_url=base_url, calibration=calibration)
+    cap = CostCap(max_cost, option="--max-cost")
+    cap.require_price(chosen.judge)  # before an application is asked
     evaluators = measured(chosen.judge)
     for evaluator in evaluators:
         evaluator.require(chosen.judge)
     names = [each.name for each in evaluators]
     goals = [Goal.of(text, names, option="--fail-under") for text in fail_under or ()]
-    if retry_failed and not resume:
-        raise ConfigurationError("--retry-failed goes with --resume")
-    if answers is not None and app is None:
-        raise ConfigurationError("--answers goes with --app")
+    _require_partners(context.params)
     reads = [("the calibration", chosen.calibration), ("--model", model)]
     outputs = Outputs(
         out or [],
@@ -295,6 +294,7 @@ def evaluate(
     )
     shown = [each.partition("?")[0] if is_backend(each) else each for each in sources]
     files = [Path("stdin" if each == "-" else each) for each in shown]
+    sinks = [resolve_sink(each) for each in sink or ()]
     unanswered: list[NoAnswer] = []
     if app is not None:
         kept = answers or (out[0] if out else files[0]).with_suffix(".answers.jsonl")
@@ -319,7 +319,6 @@ def evaluate(
             resolve=resolve,
         )
     with opened as reader:
-        sinks = [resolve_sink(each) for each in sink or ()]
         _refuse_sinks_of_spans(sinks, reader, shown)
         if isinstance(reader, ProductRuns):
             reader.skip_scored(names)
@@ -357,15 +356,29 @@ def evaluate(
                 sink_limits=SinkLimits(max_queue=max(1, len(index)), max_characters=sys.maxsize),
             ),
             journal=journal,
-            max_cost=CostCap(max_cost, option="--max-cost"),
+            max_cost=cap,
             repeats=repeats,
             goals=goals,
             concurrency=concurrency,
-            pipeline=", ".join(dict.fromkeys(file.stem for file in files)),
+            pipeline=", ".join(dict.fromkeys(map(_pipeline_of, sources))),
             index=index,
         )
         code = _run(job, chosen, outputs, reader, total=len(index))
         return code or (ExitCode.DATA if unanswered else ExitCode.OK)
+
+
+def _pipeline_of(source: str) -> str:
+    """Name of a source without its ending, with its folder, since stores know rows by this name.
+
+    Of an absolute path, only the last folder: the rest differs from machine to machine.
+    """
+    if source == "-":
+        return "stdin"
+    if is_backend(source):
+        return Path(source.partition("?")[0]).stem
+    path = Path(source)
+    folder = path.parent.name if path.is_absolute() else path.parent
+    return Path(folder, path.stem).as_posix()
 
 
 def _refuse_sinks_of_spans(
@@ -379,6 +392,20 @@ def _refuse_sinks_of_spans(
                 f"{', '.join(sources)} has no traces. Store results in "
                 "--sink sqlite:///results.db, or score traces"
             )
+
+
+def _require_partners(options: Mapping[str, Any]) -> None:
+    """Refuse options that mean nothing, or are not kept, without another one."""
+    app, answers = options["app"], options["answers"]
+    if options["retry_failed"] and not options["resume"]:
+        raise ConfigurationError("--retry-failed goes with --resume")
+    if answers is not None and app is None:
+        raise ConfigurationError("--answers goes with --app")
+    if app is not None and options["no_text"] and answers is None:
+        raise ConfigurationError(
+            "--no-text: --app keeps the answers, with their texts, in a file; name it with "
+            "--answers if it may be written"
+        )
 
 
 def _require_options_of_pending(context: typer.Context) -> None:

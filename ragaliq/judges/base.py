@@ -203,6 +203,11 @@ class LLMJudge(ABC):
         return digest_of(type(self).__qualname__, self.name, self.model or "")
 
     @property
+    def is_unpriced(self) -> bool:
+        """True if it is known before any request that no reply will have a price."""
+        return False
+
+    @property
     def plan(self) -> dict[str, Any] | None:
         """Judge as plain data, from which another process makes the same; None if impossible."""
         return None

@@ -94,6 +94,11 @@ class CalibratedJudge(BatchingJudge):
         return self.judge.fingerprint()
 
     @property
+    def is_unpriced(self) -> bool:
+        """That of the wrapped judge."""
+        return self.judge.is_unpriced
+
+    @property
     def plan(self) -> dict[str, Any] | None:
         """Plan of the wrapped judge, with the calibration."""
         plan = self.judge.plan

@@ -125,6 +125,11 @@ class CascadeJudge(BatchingJudge):
         self.max_answer_chars = limit_of(self.first.max_answer_chars)
 
     @property
+    def is_unpriced(self) -> bool:
+        """True if a reply of one of the judges will have no price."""
+        return any(each.is_unpriced is True for each in self.stages)
+
+    @property
     def stages(self) -> tuple[LLMJudge, ...]:
         """The judges, in the order they are asked."""
         rest = self.second.stages if isinstance(self.second, CascadeJudge) else (self.second,)

@@ -29,6 +29,7 @@ from ragaliq.judges.clients import (
     request_error,
     unlogged,
 )
+from ragaliq.judges.pricing import ONE_TOKEN
 from ragaliq.judges.prompted import PromptedJudge
 from ragaliq.judges.vendors import error_in
 
@@ -138,6 +139,11 @@ class ClaudeJudge(PromptedJudge):
         # Other blocks, such as the model's thinking, have no text.
         parts = (block.get("text") for block in message["content"] if isinstance(block, dict))
         return "".join(part for part in parts if isinstance(part, str)), usage
+
+    @property
+    def is_unpriced(self) -> bool:
+        """True if the model is not in the list of prices: Anthropic's replies name none."""
+        return self.price(ONE_TOKEN) is None
 
     async def _client(self) -> anthropic.AsyncAnthropic:
         return self._given or await self._clients.get()

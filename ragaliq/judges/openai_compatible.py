@@ -33,9 +33,9 @@ from ragaliq.judges.clients import (
     request_error,
     unlogged,
 )
-from ragaliq.judges.pricing import provider_at
+from ragaliq.judges.pricing import ONE_TOKEN, provider_at
 from ragaliq.judges.prompted import PromptedJudge
-from ragaliq.judges.vendors import UNKNOWN_USAGE, ServerError, error_in, first_of
+from ragaliq.judges.vendors import REPORTING, UNKNOWN_USAGE, ServerError, error_in, first_of
 from ragaliq.judges.wire import schema_of
 
 if TYPE_CHECKING:
@@ -157,6 +157,14 @@ class OpenAICompatibleJudge(PromptedJudge):
         """List price of one request in US dollars; None for your own server."""
         # A price by the model's name alone would be another provider's.
         return None if self.provider is None else super().price(usage)
+
+    @property
+    def is_unpriced(self) -> bool:
+        """True at a vendor whose list has no price of the model and whose replies name none.
+
+        A server of your own may be a gateway, which passes a vendor's price on.
+        """
+        return self.provider not in (None, *REPORTING) and self.price(ONE_TOKEN) is None
 
     async def complete(
         self, prompt: RenderedPrompt, reply: type[BaseModel]

@@ -11,6 +11,9 @@ BATCH_PRICE = 0.5
 input, output and cached tokens (platform.claude.com/docs/en/build-with-claude/batch-processing,
 read in October 2026)."""
 
+ONE_TOKEN = JudgeUsage(input_tokens=1, requests=1)
+"""The smallest request, which has a price if the model has one."""
+
 _LOG = logging.getLogger(__name__)
 _unpriced: set[str] = set()
 

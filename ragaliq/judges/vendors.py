@@ -46,6 +46,9 @@ _WRITTEN_APART = (
 ).split()
 _COUNTS_APART = ("input_tokens", "inputTokens")
 _TICK = 1e-10  # dollars: the unit in which xAI says what a request cost
+REPORTING = ("openrouter", "x-ai")
+"""Vendors whose replies say what they cost, by their names in price lists."""
+
 _USAGES = "usage token_usage usage_metadata usageMetadata".split()
 
 UNKNOWN_USAGE = JudgeUsage(requests=1, cost_usd=None)

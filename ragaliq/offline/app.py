@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from contextlib import aclosing
 from importlib.metadata import entry_points
 from itertools import islice
 from pathlib import Path
 from traceback import extract_tb
 from typing import Any, NamedTuple
 
+from pydantic import ValidationError
+
 from ragaliq.capture import RunLog
 from ragaliq.capture.run import to_case
+from ragaliq.core.files import file_errors, owner_only, replace_file
 from ragaliq.core.test_case import RAGTestCase
-from ragaliq.errors import ConfigurationError, NotEvaluated
+from ragaliq.errors import ConfigurationError, DatasetError, NotEvaluated
 
 _GROUP = "ragaliq.applications"
 """Entry points by the package whose classes they ask: a function that takes the application, and
@@ -42,7 +47,90 @@ class NoAnswer(NamedTuple):
 
 
 async def answers(
-    app: Any, questions: Iterable[RAGTestCase], *, concurrency: int = 8
+    app: Any,
+    questions: Iterable[RAGTestCase],
+    *,
+    concurrency: int = 8,
+    kept: Path | None = None,
+) -> AsyncGenerator[RAGTestCase | NoAnswer]:
+    """Ask an application each question and yield the outcomes in no particular order.
+
+    Args:
+        app: See `_asked`.
+        questions: See `_asked`.
+        concurrency: Questions asked concurrently.
+        kept: A file (`.jsonl`) to which each answer is added at once. The application is not asked
+            again what an existing file holds an answer to. At the end the file has the order of the
+            questions.
+
+    Raises:
+        ConfigurationError: The application is of an unknown kind, or does not accept a text.
+        DatasetError: The file cannot be read or written, or holds something else.
+    """
+    if kept is None:
+        async with aclosing(_asked(app, questions, concurrency)) as found:
+            async for answer in found:
+                yield answer
+        return
+    questions = list(questions)
+    held: dict[str, RAGTestCase] = {}
+    earlier = await asyncio.to_thread(_read, kept)
+    for question in questions:
+        if (case := earlier.get(question.id)) is not None and case.query == question.query:
+            held[question.id] = _answered(question, case)
+            yield held[question.id]
+    todo = [question for question in questions if question.id not in held]
+    async with aclosing(_asked(app, todo, concurrency)) as found:
+        async for answer in found:
+            if isinstance(answer, RAGTestCase):
+                held[answer.id] = answer
+                await asyncio.to_thread(_append, kept, answer)
+            yield answer
+    ordered = "".join(_line(held[each.id]) for each in questions if each.id in held)
+    await asyncio.to_thread(replace_file, kept, ordered)
+
+
+def _append(path: Path, case: RAGTestCase) -> None:
+    with file_errors(path), open(path, "a", encoding="utf-8", opener=owner_only) as file:
+        file.write(_line(case))
+
+
+def _line(case: RAGTestCase) -> str:
+    row = case.model_dump(exclude_defaults=True, exclude={"sources"}) | {"id": case.id}
+    return json.dumps(row, default=str) + "\n"
+
+
+def _read(path: Path) -> dict[str, RAGTestCase]:
+    """Answers of a file by id. A last line that a crash cut short is removed."""
+    found: dict[str, RAGTestCase] = {}
+    with file_errors(path):
+        text = path.read_text("utf-8") if path.exists() else ""
+        whole = text[: text.rfind("\n") + 1]
+        if whole != text:
+            replace_file(path, whole)
+    for number, line in enumerate(whole.splitlines(), start=1):
+        try:
+            case = RAGTestCase.model_validate_json(line)
+        except ValidationError:
+            raise DatasetError(
+                f"{path}, line {number} is not an answer as ragaliq keeps it; mend or remove the "
+                "line, or keep the answers in another file"
+            ) from None
+        found[case.id] = case
+    return found
+
+
+def _answered(question: RAGTestCase, case: RAGTestCase) -> RAGTestCase:
+    """The question with what the application gave, and the question's own chance and metadata."""
+    update: dict[str, Any] = {name: getattr(case, name) for name in _ANSWERED}
+    update["metadata"] = {**case.metadata, **question.metadata}
+    chance = question.evaluated_run.sampling_probability
+    update["run"] = case.evaluated_run.model_copy(update={"sampling_probability": chance})
+    return question.model_copy(update=update)
+
+
+async def _asked(
+    app: Any, questions: Iterable[RAGTestCase], concurrency: int
 ) -> AsyncGenerator[RAGTestCase | NoAnswer]:
     """Ask an application each question and yield the outcomes in no particular order.
 
@@ -69,11 +157,7 @@ async def answers(
             frame = extract_tb(error.__traceback__)[-1]
             place = f"{Path(frame.filename).name}, line {frame.lineno}"
             return NoAnswer(question.id, type(error).__name__, place)
-        update: dict[str, Any] = {name: getattr(case, name) for name in _ANSWERED}
-        update["metadata"] = {**case.metadata, **question.metadata}
-        chance = question.evaluated_run.sampling_probability
-        update["run"] = case.evaluated_run.model_copy(update={"sampling_probability": chance})
-        return question.model_copy(update=update)
+        return _answered(question, case)
 
     todo = iter(questions)
     running = done = set[asyncio.Task[RAGTestCase | NoAnswer]]()

@@ -58,7 +58,7 @@ class EvaluationJob:
         journal: The results file, if there is one.
 
     Raises:
-        ConfigurationError: A goal or the cap is wrong.
+        ConfigurationError: A goal or the cap is wrong, or the judge's price is known to be missing.
     """
 
     def __init__(
@@ -82,10 +82,9 @@ class EvaluationJob:
         self.scorer = scorer
         self.summary, self.worst, self.is_cut = Summary(scorer.metrics), WorstAnswers(), False
         self.journal = EvaluationJournal(journal) if isinstance(journal, str | Path) else journal
-        if self.journal is not None and index is None:
-            cases = list(cases)
         self._cases, self._index, self._repeats = cases, index, repeats
         self.cap = max_cost if isinstance(max_cost, CostCap) else CostCap(max_cost)
+        self.cap.require_price(scorer.judge)
         self.goals = [Goal.of(goal, measured, option="goals:") for goal in goals]
         self._concurrency, self._pipeline, self._ended_at = concurrency, pipeline, ended_at
         self._done: set[str] | None = None
@@ -107,6 +106,7 @@ class EvaluationJob:
         if self.journal is None:
             return
         if self._index is None:
+            self._cases = list(self._cases)
             self._index = CaseIndex(self._repeats)
             for row, case in enumerate(self._cases, start=1):
                 self._index.add(case, row)

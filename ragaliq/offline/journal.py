@@ -126,6 +126,11 @@ class EvaluationJournal:
         self._incomplete: dict[str, EvaluationRecord] = {}
         self._metrics: Set[str] = frozenset()
 
+    @property
+    def keeps_text(self) -> bool:
+        """True if questions, answers, chunks and claims are in the file."""
+        return self._content.on_sinks
+
     def open(self, index: CaseIndex, settings: Mapping[str, Any]) -> Iterator[EvaluationRecord]:
         """Open the file and match its results with the cases.
 
@@ -139,7 +144,7 @@ class EvaluationJournal:
         Raises:
             DatasetError: It is not a results file, is in use, or was made with other settings.
         """
-        made = {**self._about, **settings, "text": self._content.on_sinks}
+        made = {**self._about, **settings, "text": self.keeps_text}
         self._index, self._metrics = index, settings["metrics"].keys()
         self._file = ResultsFile(self.path, settings=made)
         if self._retries_failed:

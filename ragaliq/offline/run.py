@@ -145,7 +145,7 @@ async def evaluate_async(
     declines: Iterable[str] = (),
     deadline: float | None = None,
     repeats: int = 1,
-    journal: str | PathLike[str] | None = None,
+    journal: EvaluationJournal | str | PathLike[str] | None = None,
     max_cost: float | None = None,
     goals: Iterable[Goal | str | float] = (),
     on_progress: Progress | None = None,
@@ -187,7 +187,9 @@ async def evaluate_async(
         deadline: Most seconds for each metric of a case; no limit by default.
         repeats: Evaluations of each case; the summary counts it once.
         journal: A results file (`results.jsonl`), to which each evaluation is added at once, with
-            its texts. An existing one is continued: its valid results are not evaluated again.
+            its texts, or an `EvaluationJournal`. An existing one is continued: its valid results
+            are not evaluated again. An application's answers are kept next to a file with texts
+            (`results.answers.jsonl`), and those questions are not asked again.
         max_cost: US dollars, including the journal's earlier evaluations, after which no further
             case is begun; cases in progress are finished, and the result's `is_cut` is true.
         goals: Goals of the results, such as `"faithfulness=0.8"`, or the share of answers that must
@@ -216,19 +218,10 @@ async def evaluate_async(
         if value < least:
             raise ConfigurationError(f"evaluate: {name} must be at least {least}, got {value}")
     unanswered: list[NoAnswer] = []
-    if questions is None:
-        todo = _cases(cases)
-    else:
-        asked = numbered(questions)
-        answered: dict[str, RAGTestCase] = {}
-        async for answer in answers(cases, asked, concurrency=concurrency):
-            if isinstance(answer, NoAnswer):
-                unanswered.append(answer)
-            else:
-                answered[answer.id] = answer
-        todo = [answered[question.id] for question in asked if question.id in answered]
+    asked = None if questions is None else numbered(questions)
+    todo = _cases(cases) if asked is None else []
     # Room for all: no request waits here, so nothing needs to be dropped.
-    room = max(len(todo) * repeats, SinkLimits().max_queue)
+    room = max(len(asked or todo) * repeats, SinkLimits().max_queue)
     scorer = Scorer(
         judge,
         metrics,
@@ -246,7 +239,7 @@ async def evaluate_async(
     job = EvaluationJob(
         todo,
         scorer,
-        journal=None if journal is None else Path(journal),
+        journal=Path(journal) if isinstance(journal, str | PathLike) else journal,
         max_cost=CostCap(max_cost, option="evaluate: max_cost"),
         repeats=repeats,
         goals=goals,
@@ -254,6 +247,17 @@ async def evaluate_async(
         pipeline=pipeline,
         ended_at=time.time(),  # evaluated a second time, a case is another run in a store
     )
+    if asked is not None:  # only now: a wrong setting must not cost the application's answers
+        kept = None
+        if job.journal is not None and job.journal.keeps_text:
+            kept = job.journal.path.with_suffix(".answers.jsonl")
+        answered: dict[str, RAGTestCase] = {}
+        async for answer in answers(cases, asked, concurrency=concurrency, kept=kept):
+            if isinstance(answer, NoAnswer):
+                unanswered.append(answer)
+            else:
+                answered[answer.id] = answer
+        todo += [answered[question.id] for question in asked if question.id in answered]
     job.start()
     done = [*_earlier(job.journal, todo, repeats)] if job.journal is not None else []
     on_progress = on_progress or notebook_progress()

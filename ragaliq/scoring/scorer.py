@@ -83,6 +83,21 @@ class CostCap:
         if cost is not None and not (isinstance(cost, int | float) and cost >= 0):
             raise ConfigurationError(f"{self.option} must be US dollars, got {cost!r}")
 
+    def require_price(self, judge: LLMJudge) -> None:
+        """Refuse a cap before the first request, if it is known that replies have no price.
+
+        Raises:
+            ConfigurationError: There is a cap, but the price of the judge's model is not known.
+        """
+        if self.max_cost is not None and judge.is_unpriced is True:
+            raise self._unpriced(f"model {judge.model}" if judge.model else f"judge {judge.name}")
+
+    def _unpriced(self, what: str) -> ConfigurationError:
+        return ConfigurationError(
+            f"{self.option} cannot be held: the price of {what} is not known; choose a model that "
+            "has a list price, or set no cap"
+        )
+
     @property
     def is_reached(self) -> bool:
         """True if nothing more may begin.
@@ -94,9 +109,7 @@ class CostCap:
             return False
         cost = self.spent.cost_usd
         if cost is None:
-            raise ConfigurationError(
-                f"{self.option} cannot be held: what this judge's model costs is not known"
-            )
+            raise self._unpriced("this judge's model")
         return cost > 0 and cost >= self.max_cost
 
     @property

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from ragaliq import read_records
 from ragaliq.records.results_file import read_results_file
 
 QUESTIONS = ["How long do refunds take?", "Who pays for refunds?"]
@@ -71,3 +72,59 @@ def test_two_releases_are_asked_the_same_questions_and_compared(shop, ragaliq):
     ragaliq(*COMMAND.split())
     ragaliq(*COMMAND.replace("first.jsonl", "second.jsonl").split())
     assert "faithfulness" in ragaliq("compare", "first.jsonl", "second.jsonl").stdout
+
+
+def test_nothing_is_asked_where_a_cap_on_the_judge_cannot_be_held(shop, ragaliq):
+    judge = ("--judge", "claude", "--model", "claude-made-of-tests", "--max-cost", "1")
+    ragaliq(*COMMAND.split(), *judge, code=2, ANTHROPIC_API_KEY="not-a-key")
+    assert not (shop / "asked.txt").exists()
+
+
+def test_an_answer_that_a_crash_cut_short_is_asked_for_again(shop, ragaliq):
+    (shop / "up").touch()
+    ragaliq(*COMMAND.split())
+    kept = shop / "first.answers.jsonl"
+    whole = kept.read_text()
+    kept.write_text(whole[:-20])
+    ragaliq(*COMMAND.split(), "--resume")
+    rows = [json.loads(line) for line in kept.read_text().splitlines()]
+    assert [row["query"] for row in rows] == QUESTIONS
+    assert len((shop / "asked.txt").read_text().splitlines()) == len(QUESTIONS) + 1
+
+
+def test_a_file_that_holds_no_answers_is_refused_and_not_changed(shop, ragaliq):
+    (shop / "mine.jsonl").write_text('{"note": "mine"}\n')
+    done = ragaliq(*COMMAND.split(), "--resume", "--answers", "mine.jsonl", code=3)
+    assert "mine.jsonl, line 1 is not an answer as ragaliq keeps it" in done.stderr
+    assert (shop / "mine.jsonl").read_text() == '{"note": "mine"}\n'
+
+
+def test_kept_answers_follow_a_corrected_row_of_the_questions(shop, ragaliq):
+    (shop / "up").touch()
+    ragaliq(*COMMAND.split())
+    rows = "".join(f'{number},"{text}",five\n' for number, text in enumerate(QUESTIONS))
+    (shop / "questions.csv").write_text(f"id,question,expected_answer\n{rows}")
+    ragaliq(*COMMAND.split(), "--resume")
+    kept = [json.loads(line) for line in (shop / "first.answers.jsonl").read_text().splitlines()]
+    assert [row["expected_answer"] for row in kept] == ["five", "five"]
+    assert len((shop / "asked.txt").read_text().splitlines()) == len(QUESTIONS)
+
+
+def test_rows_without_ids_of_files_in_two_folders_are_kept_apart_in_a_store(shop, ragaliq):
+    store = f"sqlite:///{shop}/results.db"
+    for folder in ("a", "b"):
+        (shop / folder).mkdir()
+        row = f'"Open?","It opens at 9 in {folder}.","It opens at 9."\n'
+        (shop / folder / "answers.csv").write_text(f"question,context,answer\n{row}")
+        for _ in range(2):  # evaluated again, a row is the same record
+            ragaliq("evaluate", f"{folder}/answers.csv", "--sink", store)
+    assert sorted(r.run.pipeline for r in read_records(store)) == ["a/answers", "b/answers"]
+
+
+def test_answers_are_kept_with_their_texts_only_where_a_file_is_named(shop, ragaliq):
+    (shop / "up").touch()
+    done = ragaliq(*COMMAND.split(), "--no-text", code=2)
+    assert "--answers" in done.stderr
+    assert not [*shop.glob("*.jsonl")]
+    ragaliq(*COMMAND.split(), "--no-text", "--answers", "answers.jsonl")
+    assert "five days" not in (shop / "first.jsonl").read_text()

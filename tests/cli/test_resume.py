@@ -57,6 +57,16 @@ def test_the_last_case_may_spend_the_last_of_the_money(claude, write_cases, reco
     assert len(records()) == 1
 
 
+def test_a_cap_that_cannot_be_held_is_refused_before_anything_is_sent(claude, write_cases):
+    with MessagesServer() as server:
+        done = claude(
+            server, write_cases(GOOD), "--model", "claude-made-of-tests", "--max-cost", "1", code=2
+        )
+
+    assert "the price of model claude-made-of-tests is not known" in done.stderr
+    assert not server.requests
+
+
 def test_failures_stay_until_they_are_to_be_tried_again(claude, write_cases, records):
     cases = write_cases(GOOD, GOOD | {"response": "Refuse this."}, GOOD)
     refused = Reply(status=400, body={"type": "error", "error": {"type": "x", "message": "no"}})

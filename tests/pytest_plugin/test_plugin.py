@@ -126,7 +126,7 @@ def test_a_ceiling_on_an_unknown_price_is_refused_rather_than_ignored(run_pytest
         conftest=PRICED.format(cost="None"),
     )
     assert "1 failed, 1 passed" in done.stdout, done.stdout
-    assert "what this judge's model costs is not known" in done.stdout
+    assert "the price of this judge's model is not known" in done.stdout
 
 
 @pytest.mark.parametrize("amount", ["a lot", "-1", "inf", "nan"])

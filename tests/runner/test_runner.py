@@ -1,13 +1,19 @@
 import asyncio
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from ragaliq import (
+    CascadeJudge,
+    ClaudeJudge,
     ConfigurationError,
+    EvaluationJournal,
     FaithfulnessEvaluator,
     JudgeAPIError,
     JudgeUsage,
+    LocalJudge,
+    OpenAICompatibleJudge,
     RAGTestCase,
     ScoringPolicy,
     evaluate,
@@ -116,6 +122,14 @@ def test_progress_is_told_after_each_case():
     assert seen == [(1, 3), (2, 3), (3, 3)]
 
 
+def test_a_journal_without_texts_keeps_no_answers_of_an_application(tmp_path):
+    answer, _, up = asked_application()
+    up.append(True)
+    journal = EvaluationJournal(tmp_path / "results.jsonl", keeps_text=False)
+    assert len(evaluate(answer, ["How long?"], journal=journal)) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["results.jsonl"]
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -188,3 +202,63 @@ def test_a_blank_question_only_matters_to_metrics_that_need_it(question):
         "relevance": {"no_question"},
         "context_precision": {"no_question"},
     }
+
+
+REFUNDS = "Refunds take five days."
+
+
+def asked_application():
+    """An application that counts what it is asked, and answers only once it is up."""
+    asked, up = [], []
+
+    def answer(question):
+        asked.append(question)
+        if question == "Who pays?" and not up:
+            raise ConnectionError
+        return RAGTestCase(query=question, context=[REFUNDS], response=REFUNDS)
+
+    return answer, asked, up
+
+
+def test_an_applications_answers_are_kept_next_to_the_journal_and_not_asked_for_again(tmp_path):
+    answer, asked, up = asked_application()
+    again = partial(
+        evaluate, answer, ["How long?", "Who pays?"], journal=tmp_path / "results.jsonl"
+    )
+    assert [each.id for each in again().unanswered] == ["question 2"]
+    up.append(True)
+    run = again()
+    assert ([each.case.query for each in run], run.unanswered) == (["How long?", "Who pays?"], ())
+    assert sorted(asked) == ["How long?", "Who pays?", "Who pays?"]
+    assert len((tmp_path / "results.answers.jsonl").read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"metrics": ["faithfulnes"]},
+        {"goals": ["relevance=0.9"], "metrics": ["faithfulness"]},
+        {"max_cost": 1.0, "judge": ClaudeJudge("claude-made-of-tests", api_key="not-a-key")},
+        {"sinks": ["nowhere://"]},
+    ],
+    ids=str,
+)
+def test_a_wrong_setting_is_refused_before_an_application_is_asked(wrong):
+    answer, asked, _ = asked_application()
+    with pytest.raises(ConfigurationError):
+        evaluate(answer, ["How long?"], **wrong)
+    assert not asked
+
+
+@pytest.mark.parametrize(
+    ("base_url", "model", "is_unpriced"),
+    [
+        ("https://api.openai.com/v1", "gpt-5-mini", False),
+        ("https://api.openai.com/v1", "made-of-tests", True),
+        ("https://openrouter.ai/api/v1", "made-of-tests", False),  # its replies say what they cost
+        ("http://localhost:8000/v1", "made-of-tests", False),  # perhaps a gateway, which says it
+    ],
+)
+def test_only_a_price_that_no_reply_can_name_is_known_to_be_missing(base_url, model, is_unpriced):
+    judge = OpenAICompatibleJudge(model=model, base_url=base_url, api_key="not-a-key")
+    assert (judge.is_unpriced, CascadeJudge(LocalJudge(), judge).is_unpriced) == (is_unpriced,) * 2
