@@ -90,6 +90,7 @@ class Assembly:
         self._grace, self._quiet = grace, quiet
         self._max_spans, self._max_bytes = max_spans, max_bytes
         self._on_settled = on_settled or (lambda _: None)
+        self._is_spooled = on_settled is not None
         self._log_once = LogOnce(logger)
         self._size = 0
         self._traces: RunRegistry[_Trace] = RunRegistry(
@@ -105,19 +106,26 @@ class Assembly:
         """Bytes of all that is held, about."""
         return self._size
 
-    def add(self, spans: Iterable[RawSpan | None]) -> set[str]:
-        """Add spans; return the traces for which one was kept."""
+    def add(self, spans: Iterable[RawSpan | None], *, is_replayed: bool = False) -> set[str]:
+        """Add spans; return the traces for which one was kept, and which are still held.
+
+        Args:
+            spans: The spans, None for one that cannot be parsed.
+            is_replayed: Whether they come from a spool, all at once: a trace that begins with one
+                is read only while the monitor's queue is at most half full.
+        """
         kept: set[str] = set()
         for raw in spans:
             if raw is None:
                 self.counts["rejected"] += 1
             elif raw.trace_id not in self._traces.runs and self._traces.is_ignored(raw.trace_id):
                 self.counts["late"] += 1
-            elif self._take(raw):
+            elif self._take(raw, is_replayed=is_replayed):
                 kept.add(raw.trace_id)
-        return kept
+        # A later span may have ended a trace: it is settled already, and never will be again.
+        return kept & self._traces.runs.keys()
 
-    def _take(self, raw: RawSpan) -> bool:
+    def _take(self, raw: RawSpan, *, is_replayed: bool) -> bool:
         trace = self._traces.runs.get(raw.trace_id)
         if raw.scope == OWN_SCOPE or raw.scope.startswith(f"{OWN_SCOPE}."):
             # What comes back of an evaluation, or was scored where it ran.
@@ -126,7 +134,7 @@ class Assembly:
             return False
         if trace is None:
             is_wanted = self._monitor.can_sample(raw.trace_id)
-            trace = _Trace(self, raw.trace_id, self._clock(), is_wanted)
+            trace = _Trace(self, raw.trace_id, self._clock(), is_wanted, is_replayed)
             self._traces.open(trace)
         trace.latest = self._clock()
         if not trace.is_wanted:
@@ -145,7 +153,7 @@ class Assembly:
             return False
         self.counts["kept"] += 1
         self._hold(trace, span)
-        return not trace.closed
+        return True
 
     def _is_work(self, raw: RawSpan) -> bool:
         return any(name in MARKS for name in raw.names)
@@ -194,14 +202,22 @@ class Assembly:
         self._traces.sweep()
         now = self._clock()
         due = [t for t in self._traces.open_runs() if t.is_due(now, self._grace, self._quiet)]
+        number = 0
         for trace in due:
-            self._read(trace)
-        return len(due)
+            if not trace.is_replayed or self._has_room:
+                self._read(trace)
+                number += 1
+        return number
+
+    @property
+    def _has_room(self) -> bool:
+        monitor, queue = self._monitor, self._monitor.queue
+        return 2 * queue.size <= monitor.max_queue and 2 * queue.bytes <= monitor.max_queue_bytes
 
     def close(self) -> None:
-        """Read the complete traces; the others stay in the spool."""
+        """Read the complete traces; the others, and what the queue cannot take, stay in a spool."""
         for trace in self._traces.open_runs():
-            if trace.is_whole:
+            if trace.is_whole and (self._has_room or not self._is_spooled):
                 self._read(trace)
         for trace in self._traces.open_runs():
             if self._traces.close(trace):
@@ -242,6 +258,7 @@ class _Trace:
     key: Hashable  # its id
     started: float
     is_wanted: bool  # whether it may be chosen
+    is_replayed: bool
     latest: float = 0.0
     closed: bool = False
     size: int = 0

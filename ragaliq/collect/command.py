@@ -142,6 +142,8 @@ def collect(
         signal.signal(number, _go_on)
     server.run()
     monitor.close(_EXIT_SECONDS)
+    if kept is not None:
+        kept.close()
     return ExitCode.OK if server.started else ExitCode.DATA
 
 

@@ -27,6 +27,7 @@ from ragaliq.collect.requests import (
     raw_spans,
 )
 from ragaliq.collect.spool import Spool
+from ragaliq.core.log_once import LogOnce
 from ragaliq.live.monitor import Monitor
 
 logger = logging.getLogger(__name__)
@@ -51,6 +52,7 @@ class _Receiver:
         self.monitor, self.assembly, self.spool = monitor, assembly, spool
         self.answers: Counter[str] = Counter()
         self.is_stopping = False
+        self._log_once = LogOnce(logger)
         self._max_request, self._max_waiting = max_request_bytes, max_waiting_bytes
         self._body_timeout = body_timeout
         self._waiting = 0
@@ -88,6 +90,9 @@ class _Receiver:
             )
         except BadRequestError as error:
             raise HTTPException(400, str(error)) from None
+        except OSError as error:
+            self._log_once.failure("a request could not be spooled", error)
+            raise HTTPException(503, "the spool cannot be written", _RETRY_AFTER) from None
         finally:
             self._waiting -= len(body)
         return Response(answer(request, rejected), media_type=kind)
@@ -168,7 +173,7 @@ class _Receiver:
         for request, settled, tell in self.spool.replay():
             spans = raw_spans(request, max_bytes=4 * self._max_request)
             try:
-                tell(self.assembly.add(_without(spans, settled)))
+                tell(self.assembly.add(_without(spans, settled), is_replayed=True))
             except BadRequestError as error:
                 logger.warning("a spooled request cannot be read: %s", error)
 

@@ -25,13 +25,16 @@ def collecting(tmp_path):
     """A collector with these arguments, what it scored, and ways to send to it."""
     made = []
 
-    def build(*, sample_rate=1.0, spool=False, server=(), sinks=(), **options):
+    def build(*, sample_rate=1.0, spool=False, server=(), sinks=(), max_queue=1000, **options):
         results = []
+        if spool and made and made[-1][2] is not None:
+            made[-1][2].close()  # as if its process had been killed
         monitor = Monitor(
             judge=ScriptedJudge(),
             sample_rate=sample_rate,
             on_result=results.append,
             sinks=sinks,
+            max_queue=max_queue,
         )
         kept = Spool(tmp_path / "spool") if spool else None
         settled = {} if kept is None else {"on_settled": kept.settled}
@@ -54,11 +57,13 @@ def collecting(tmp_path):
             monitor.flush(10)
             return [result.case for result in sorted(results, key=lambda r: r.run.ended_at)]
 
-        made.append((client, monitor))
+        made.append((client, monitor, kept))
         held = {"client": client, "monitor": monitor, "assembly": assembly, "results": results}
         return SimpleNamespace(**held, send=send, cases=cases, spool=kept)
 
     yield build
-    for client, monitor in made:
+    for client, monitor, kept in made:
         client.__exit__(None, None, None)
         monitor.close(5)
+        if kept is not None:
+            kept.close()

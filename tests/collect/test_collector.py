@@ -1,11 +1,13 @@
 """What a collector makes of the spans that are sent to it."""
 
 import asyncio
+import errno
 import gzip
 import json
 import random
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
@@ -34,6 +36,11 @@ def steps_of_a_request(app):
     with app.request():
         app.retrieve()
         app.answer()
+
+
+def request_without_a_model(app):
+    with app.request(), app.span("SELECT"):
+        pass
 
 
 def parts(case):
@@ -117,12 +124,7 @@ def test_sampling_goes_by_the_trace_and_what_is_not_chosen_is_counted_and_not_ke
 
 def test_what_is_no_language_model_work_is_neither_scored_nor_counted(collecting):
     each = collecting()
-
-    def plain(app):
-        with app.request(), app.span("SELECT"):
-            pass
-
-    each.send(recorded(plain))
+    each.send(recorded(request_without_a_model))
     each.send(recorded(request_with_a_chain))
     assert len(each.cases()) == 1
     assert each.monitor.stats().started == 1
@@ -288,3 +290,94 @@ def test_a_full_spool_is_back_pressure(collecting):
     assert each.send(spans).status_code == 200
     answered = each.send(spans)
     assert (answered.status_code, answered.headers["retry-after"]) == (429, "2")
+
+
+def test_a_trace_given_up_within_the_request_that_brought_it_does_not_come_back(collecting):
+    first = collecting(spool=True, max_spans=2)
+    assert first.send(recorded(request_with_a_chain)).status_code == 200
+    assert first.assembly.counts["evicted"] == 1
+    assert collecting(spool=True).cases(1, timeout=1.5) == []
+
+
+def test_more_traces_than_the_queue_takes_are_all_scored_after_a_kill(collecting):
+    first = collecting(spool=True, grace=60.0)
+    for _ in range(30):
+        assert first.send(recorded(request_with_a_chain)).status_code == 200
+    second = collecting(spool=True, max_queue=4)
+    assert len(second.cases(30)) == 30
+    assert second.monitor.stats().outcomes == {"evaluated": 30}
+
+
+def test_whole_traces_that_the_queue_cannot_take_at_the_end_stay_in_the_spool(collecting):
+    first = collecting(spool=True, grace=60.0, max_queue=4)
+    for _ in range(30):
+        assert first.send(recorded(request_with_a_chain)).status_code == 200
+    first.client.__exit__(None, None, None)
+    first.monitor.close(10)
+    ended = first.monitor.stats().outcomes
+    assert ended.keys() == {"evaluated"}
+    assert len(collecting(spool=True).cases(30 - ended["evaluated"])) == 30 - ended["evaluated"]
+
+
+@pytest.fixture
+def full_disk(monkeypatch):
+    """Function that lets the disk be full for files of the spool with this suffix, or no more."""
+    opened, full = Path.open, set()
+
+    class Full:
+        def __init__(self, file):
+            self._file = file
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            self._file.close()
+
+        def write(self, data):
+            self._file.write(data[: len(data) // 2])
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    def open_(path, mode="r", *given, **named):
+        file = opened(path, mode, *given, **named)
+        return Full(file) if path.suffix in full and "a" in mode else file
+
+    monkeypatch.setattr(Path, "open", open_)
+    return lambda *suffixes: full.clear() or full.update(suffixes)
+
+
+def test_a_request_that_a_full_disk_cut_short_is_to_be_sent_again_and_spoils_no_other(
+    collecting, full_disk
+):
+    first = collecting(spool=True, grace=60.0)
+    before, during, after = (recorded(request_with_a_chain) for _ in range(3))
+    assert first.send(before).status_code == 200
+    full_disk(".otlp")
+    answered = first.send(during)
+    assert (answered.status_code, answered.headers["retry-after"]) == (503, "2")
+    full_disk()
+    assert first.send(during).status_code == 200
+    assert first.send(after).status_code == 200
+    assert len(collecting(spool=True).cases(3)) == 3
+
+
+def test_traces_are_read_also_while_a_full_disk_keeps_them_from_being_noted(collecting, full_disk):
+    each = collecting(spool=True)
+    full_disk(".done")
+    assert each.send(recorded(request_without_a_model)).status_code == 200
+    while len(each.assembly):  # settled on the thread that reads
+        time.sleep(0.02)
+    assert each.send(recorded(request_with_a_chain)).status_code == 200
+    assert len(each.cases(1)) == 1
+
+
+def test_a_segment_that_is_damaged_or_cut_short_costs_what_follows_in_it_alone(
+    collecting, tmp_path, caplog
+):
+    first = collecting(spool=True, grace=60.0)
+    assert first.send(recorded(request_with_a_chain)).status_code == 200
+    with (tmp_path / "spool" / f"{1:020d}.otlp").open("ab") as segment:
+        segment.write(b"\x00\x00")
+    (tmp_path / "spool" / f"{7:020d}.otlp").write_bytes(b"\xff" * 40)
+    assert len(collecting(spool=True).cases(1)) == 1
+    assert [record.args[0] for record in caplog.records if "whole" in record.msg] == [2, 40]
