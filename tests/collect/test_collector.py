@@ -264,6 +264,7 @@ def test_a_result_that_no_sink_has_stored_yet_is_scored_again_after_a_kill(colle
     sink.may_store.set()
     assert second.monitor.flush(10)
     assert sink.stored == 1
+    wait_for_settling(second.spool)
     third = collecting(spool=True)
     assert third.cases(1, timeout=1.0) == []
 
@@ -274,6 +275,14 @@ def test_a_result_that_a_sink_drops_when_it_closes_stays_in_the_spool(collecting
     wait_for(first.results)
     first.monitor.close(0.1)
     assert len(collecting(spool=True).cases(1)) == 1
+
+
+def wait_for_settling(spool, timeout=20.0):
+    """Wait: a sink's thread notes it some moments after the record is written."""
+    deadline = time.monotonic() + timeout
+    while any(spool._segments.values()):
+        assert time.monotonic() < deadline, "it was not settled"
+        time.sleep(0.02)
 
 
 def wait_for(results, timeout=20.0):
