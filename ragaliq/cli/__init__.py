@@ -18,4 +18,7 @@ def main() -> None:
             f"ragaliq: the command line needs {error.name}, which is not installed: "
             "pip install 'ragaliq[cli]'"
         )
+    except KeyboardInterrupt:  # loading takes half a second
+        sys.stderr.write("ragaliq: interrupted\n")
+        sys.exit(130)
     sys.exit(run())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -70,7 +70,9 @@ def run() -> int:
         if not hasattr(error, "exit_code"):
             raise
         if hasattr(error, "show"):  # a wrong option; asking for an exit shows nothing
-            error.show()
+            wrong: Any = error
+            wrong.message = str(wrong.message).removeprefix("Value error, ")  # pydantic's
+            wrong.show()
         return int(error.exit_code)
     code = int(result or 0)
     if code in (ExitCode.INTERRUPTED, ExitCode.TERMINATED):

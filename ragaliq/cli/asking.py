@@ -9,7 +9,9 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
-from ragaliq.cli.console import errors, progress, stopped_by_sigterm
+import typer
+
+from ragaliq.cli.console import errors, progress, say_what_is_left, stopped_by_sigterm
 from ragaliq.core.results import JudgeUsage
 from ragaliq.datasets.opening import read_questions
 from ragaliq.errors import ConfigurationError, DatasetError
@@ -53,8 +55,10 @@ def ask_application(
             "file with --answers"
         )
     unanswered: list[NoAnswer] = []
+    done = 0
 
     async def ask() -> None:
+        nonlocal done
         outcomes = answers(app, questions, concurrency=concurrency, kept=kept)
         with stopped_by_sigterm():
             async with aclosing(outcomes):
@@ -62,9 +66,15 @@ def ask_application(
                     show(JudgeUsage())
                     if isinstance(answer, NoAnswer):
                         unanswered.append(answer)
+                    else:
+                        done += 1
 
-    with progress(len(questions), 0) as show:
-        asyncio.run(ask())
+    try:
+        with progress(len(questions), 0) as show:
+            asyncio.run(ask())
+    except (KeyboardInterrupt, typer.Exit):  # Ctrl-C, SIGTERM
+        say_what_is_left(done, len(questions), kept, option="--resume")
+        raise
     if len(unanswered) == len(questions):
         raise DatasetError(f"the application answered no question: {_reasons(unanswered)}")
     if unanswered:

@@ -205,6 +205,12 @@ def require_writable(writes: Sequence[Named], *, read: Sequence[Named]) -> None:
             raise ConfigurationError(f"{name} {path}: there is no folder {path.parent}")
         if not os.access(path if os.path.exists(path) else path.parent, os.W_OK):  # noqa: PTH110
             raise ConfigurationError(f"{name} {path} cannot be written")
+        try:  # a name that is too long even for the file that is written first
+            os.lstat(path.with_name(f".{path.name}.part"))
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise ConfigurationError(f"{name} {path}: {error.strerror}") from None
         taken.append((name, path))
 
 

@@ -56,7 +56,10 @@ MAX_LINE = 64 * 1024 * 1024
 MAX_JSON = 512 * 1024 * 1024
 """Characters; a larger document, read as a whole, would take several times as much memory."""
 
-_UTF16 = "it is written in UTF-16 or UTF-32; save the file as UTF-8"
+_UTF16 = (
+    "it is written in UTF-16 or UTF-32; save the file as UTF-8, or name its encoding "
+    "(encoding='utf-16', --encoding utf-16)"
+)
 _NO_TEXT = {
     codecs.BOM_UTF16_LE: _UTF16,  # UTF-32's mark begins alike
     codecs.BOM_UTF16_BE: _UTF16,
@@ -133,6 +136,9 @@ _NUMBERED = re.compile(
     r"^(contexts?|chunks?|documents?|passages?)[ _\[.-]*(\d+)\]?$", re.IGNORECASE
 )
 
+# A first line that names the separator for Excel; it is not part of the table.
+_SEPARATOR = re.compile(r"sep=(\S|\t)\s*", re.IGNORECASE)
+
 _NAME = re.compile(r"[\w .-]*")
 
 
@@ -145,22 +151,30 @@ def csv_rows(path: Path, encoding: str | None) -> _Read:
         first = next(lines, "")
         is_tsv = ".tsv" in [suffix.lower() for suffix in path.suffixes]
         delimiter = "\t" if is_tsv else max(",;\t", key=first.count)
+        named = _SEPARATOR.fullmatch(first)
+        if named is not None:
+            delimiter, first = named[1], next(lines, "")
+        above = 1 if named else 0
         table = csv.reader(chain([first] if first else [], lines), delimiter=delimiter, strict=True)
         try:
             header = [cell.strip() for cell in next(table, [])]
             if header and not any(header):
-                raise DatasetError("line 1: the header is empty; name the columns there")
+                raise DatasetError(f"line {above + 1}: the header is empty; name the columns there")
             if len(header) == 1 and not _NAME.fullmatch(header[0]):  # other separators
                 known = "a tab" if is_tsv else "commas, semicolons or tabs"
-                raise DatasetError(f"line 1: there is one column; put {known} between columns")
-            require_distinct([name for name in header if name], "line 1: ")
+                raise DatasetError(
+                    f"line {above + 1}: there is one column; put {known} between columns"
+                )
+            require_distinct([name for name in header if name], f"line {above + 1}: ")
             for cells in filter(None, table):
                 is_blank = not any(cell.strip() for cell in cells)
-                yield table.line_num, None if is_blank else _csv_row(header, cells)
+                yield above + table.line_num, None if is_blank else _csv_row(header, cells)
         except csv.Error as error:
+            is_bare = str(error).startswith("new-line")  # Python's advice is about its own `open`
+            problem = "a carriage return alone ends no line here" if is_bare else error
             raise DatasetError(
-                f"line {table.line_num}: it is not CSV: {error}; quote cells that hold line "
-                "breaks or quotes"
+                f"line {above + table.line_num}: it is not CSV: {problem}; quote cells that hold "
+                "line breaks or quotes"
             ) from None
 
 

@@ -23,6 +23,7 @@ from ragaliq.errors import (
     JudgeInputError,
     JudgeRefusalError,
     JudgeTimeoutError,
+    RagaliqError,
 )
 from ragaliq.evaluators import get_evaluator
 from ragaliq.judges.base import LLMJudge
@@ -96,6 +97,18 @@ def assert_rag(
             [0, 1].
     """
     __tracebackhide__ = True
+    try:
+        return _checked(case, judge, policy, thresholds)
+    except (RagaliqError, RagAssertionError) as error:
+        raise error.with_traceback(None) from error.__cause__  # pytest would show our code
+
+
+def _checked(
+    case: RAGTestCase,
+    judge: JudgeSpec | str | None,
+    policy: ScoringPolicy,
+    thresholds: Mapping[str, float],
+) -> Mapping[str, EvaluationResult]:
     if not isinstance(case, RAGTestCase):
         kind = type(case).__name__
         raise ConfigurationError(

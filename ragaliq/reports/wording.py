@@ -105,21 +105,20 @@ class WorstAnswers:
     """
 
     def __init__(self) -> None:
-        self._seen = 0
         self._worst: dict[str, tuple[Badness, int, BadAnswer]] = {}
 
     def add(self, evaluated: Evaluation | EvaluationRecord) -> None:
         """Add an evaluation or its record."""
-        self._seen += 1
         failed = [result for result in evaluated.results.values() if result.passed is False]
         how_bad = badness(*failed)
         if how_bad is None:
             return
-        place, case = self._seen, evaluated.case
+        case = evaluated.case
         if isinstance(evaluated, EvaluationRecord):
-            name, place = evaluated.observation, evaluated.row or place
+            name, place = evaluated.observation, evaluated.row or 0
         else:
             name = observation_of(evaluated.case.id, evaluated.run.run_id)
+            place = evaluated.position
         rank = how_bad, -place  # of equals, the first ones stay
         is_known = name in self._worst
         if is_known or len(self._worst) == _MOST:

@@ -3,10 +3,12 @@
 import json
 import os
 import signal
+import sys
 
 import pytest
 
 from loopback import MessagesServer, Reply
+from ragaliq.cli import main
 
 CASE = {"query": "When?", "context": ["The shop opens at 9."], "response": "The shop opens at 9."}
 
@@ -56,3 +58,44 @@ def test_a_bench_says_whether_its_journal_has_it(interrupted, tmp_path, journal,
 
     assert " of 9 are not done; " in done.stderr
     assert said in done.stderr
+
+
+APPLICATION = """
+import os, signal
+from ragaliq import RAGTestCase
+
+def answer(question):
+    if question == "Question 5?":
+        os.kill(os.getpid(), signal.SIGINT)
+    return RAGTestCase(query=question, context=["At 9."], response="At 9.")
+"""
+
+
+def test_questions_of_an_application_are_asked_on_from_the_kept_answers(
+    ragaliq, tmp_path, monkeypatch
+):
+    (tmp_path / "interrupted_app.py").write_text(APPLICATION)
+    (tmp_path / "questions.csv").write_text(
+        "question\n" + "".join(f"Question {number}?\n" for number in range(9))
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    done = ragaliq(
+        *("evaluate", "questions.csv", "--app", "interrupted_app:answer", "--concurrency", "1"),
+        code=130,
+    )
+    kept = (tmp_path / "questions.answers.jsonl").read_text().count("\n")
+    assert f"{9 - kept} of 9 are not done" in done.stderr
+    assert "kept in questions.answers.jsonl: rerun with --resume to continue" in done.stderr
+
+
+def test_a_command_that_is_interrupted_while_it_loads_shows_no_traceback(monkeypatch, capsys):
+    class Interrupting:
+        def find_spec(self, name, *_):
+            if name == "ragaliq.cli.app":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "ragaliq.cli.app")
+    monkeypatch.setattr(sys, "meta_path", [Interrupting(), *sys.meta_path])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert (ended.value.code, capsys.readouterr().err) == (130, "ragaliq: interrupted\n")

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet as pq
 
+from ragaliq import DatasetError
 from ragaliq.datasets import read_cases
 
 ROWS = [
@@ -165,3 +166,14 @@ def test_a_list_as_json_a_text_and_a_table_are_not_noted(tmp_path, caplog, cell,
     (case,) = read_cases(path)
     assert case.context == chunks
     assert caplog.messages == []
+
+
+@pytest.mark.parametrize("separator", [";", ",", "|"])
+def test_excels_line_that_names_the_separator_is_no_header(tmp_path, separator):
+    path = tmp_path / "excel.csv"
+    text = table([{"question": "q", "answer": "a, b; c|"}] * 2, delimiter=separator)
+    path.write_text(f"sep={separator}\r\n{text}x\r\n")
+    cases = iter(read_cases(path))
+    assert [next(cases).response, next(cases).response] == ["a, b; c|"] * 2
+    with pytest.raises(DatasetError, match=r"row 3 \(line 5\): it has 1 cells, the header 2"):
+        next(cases)

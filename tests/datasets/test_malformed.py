@@ -45,7 +45,7 @@ MALFORMED = {
     "old-macs.json": (b'[\r{"query": "caf\xe9"}]', "line 2: byte 0xe9 in column 15 is not UTF-8"),
     "old-macs.csv": (HEADER[:-1] + b"\r1,caf\xe9,x\r", "line 2: byte 0xe9 in column 6 is not"),
     "returns.csv": (HEADER + b'1,"a\rb",c\n2,caf\xe9,x\n', "line 3: byte 0xe9 in column 6 is not"),
-    "return.csv": (HEADER + b"1,secret\r2,x,y\n", "line 2: it is not CSV"),
+    "return.csv": (HEADER + b"1,secret\r2,x,y\n", "a carriage return alone ends no line"),
     "cut.jsonl": (GOOD + b"\n" + GOOD[:20], "row 2: it is not JSON"),
     "open.jsonl": (
         b'{"query": "secret\n',
@@ -120,7 +120,7 @@ MALFORMED = {
         "'c11' and 9,988 more; say where they are: --field query=COLUMN",
     ),
     "cases.yaml": (b"- query: secret\n", "YAML is not read; write an object a line as JSON"),
-    "excel.csv": ("query,response\nq,secret\n".encode("utf-16"), "written in UTF-16"),
+    "excel.csv": ("query,response\nq,secret\n".encode("utf-16"), "or name its encoding (enc"),
     "marked.jsonl": (GOOD.decode().encode("utf-16-le").join([b"\xff\xfe", b""]), "in UTF-16"),
     "wide.jsonl": (GOOD.decode().encode("utf-32"), "in UTF-16 or UTF-32; save the file as UTF-8"),
     "python-lists.csv": (

@@ -1,5 +1,6 @@
 """The plugin in runs of its own."""
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -31,6 +32,15 @@ class Priced(LLMJudge):
 def priced():
     return Priced()
 """
+
+
+@pytest.mark.parametrize(
+    "wrong", ["judge='gpt'", "faithfulnes=0.8", "correctness=0.8", "faithfulness=0.8"]
+)
+def test_a_failing_test_shows_its_own_lines_and_none_of_the_library(run_pytest, wrong):
+    done = run_pytest(f"def test_bad():\n    assert_rag(BAD, {wrong})\n")
+    assert "1 failed" in done.stdout
+    assert not re.search(r"ragaliq/\w+/\w+\.py:\d+", done.stdout)
 
 
 def test_a_failing_answer_fails_its_test_and_the_summary_counts_it(run_pytest):

@@ -262,3 +262,16 @@ def test_a_wrong_setting_is_refused_before_an_application_is_asked(wrong):
 def test_only_a_price_that_no_reply_can_name_is_known_to_be_missing(base_url, model, is_unpriced):
     judge = OpenAICompatibleJudge(model=model, base_url=base_url, api_key="not-a-key")
     assert (judge.is_unpriced, CascadeJudge(LocalJudge(), judge).is_unpriced) == (is_unpriced,) * 2
+
+
+def test_the_first_of_equally_low_answers_are_shown_however_late_they_are_done():
+    class Backwards(ScriptedJudge):
+        async def extract_statements(self, query, response):
+            await asyncio.sleep(0.002 * (8 - int(query[1:])))
+            return await super().extract_statements(query, response)
+
+    def denied(claim, context):
+        return ClaimVerdict(verdict="CONTRADICTED")
+
+    run = evaluate(cases(8), judge=Backwards(verdicts=denied), metrics=["faithfulness"])
+    assert [bad.id for bad in run.worst] == [str(i) for i in range(5)]
