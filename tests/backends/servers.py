@@ -4,7 +4,6 @@ import contextlib
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import time
 import urllib.error
@@ -25,12 +24,6 @@ def installed(*parts: str) -> str:
     if not program.exists():
         pytest.fail(f"{program.relative_to(ROOT)} is missing; run `make test-backends`")
     return str(program)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 @contextlib.contextmanager

@@ -15,8 +15,9 @@ from application import (
     tracing,
     try_it,
 )
-from servers import free_port, installed, serving
+from servers import installed, serving
 
+from free_ports import free_port
 from ragaliq import MLflowSink
 from ragaliq.datasets import read_labelled_claims
 

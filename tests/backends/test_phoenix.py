@@ -18,8 +18,9 @@ from application import (
     try_it,
 )
 from browser import content, picture
-from servers import ROOT, free_port, installed, serving
+from servers import ROOT, installed, serving
 
+from free_ports import free_port
 from ragaliq import PhoenixSink
 from ragaliq.datasets import read_labelled_claims
 

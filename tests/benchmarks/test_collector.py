@@ -12,9 +12,11 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from collector_process import asked, collector, counts, free_port
+from collector_process import asked, collector, counts
 from otlp import protobuf
 from recorded_spans import recorded
+
+from free_ports import free_port
 
 MINUTES = float(os.environ.get("RAGALIQ_SOAK_MINUTES", "20"))
 RATE, BATCH, SAMPLED = 2_000, 500, 0.05

@@ -1,19 +1,12 @@
 """`ragaliq collect` as a process of its own."""
 
 import os
-import socket
 import subprocess
 import sys
 import time
 import urllib.error
 import urllib.request
 from contextlib import contextmanager
-
-
-def free_port():
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return listening.getsockname()[1]
 
 
 @contextmanager
@@ -45,7 +38,7 @@ def asked(port, path="/v1/traces", body=None):
     headers = {"content-type": "application/x-protobuf"}
     request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", body, headers)
     try:
-        with urllib.request.urlopen(request, timeout=5) as answer:
+        with urllib.request.urlopen(request, timeout=30) as answer:
             return answer.status
     except urllib.error.HTTPError as error:
         return error.code
@@ -54,5 +47,5 @@ def asked(port, path="/v1/traces", body=None):
 
 
 def counts(port):
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
         return answer.read().decode()

@@ -12,9 +12,11 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from collector_process import asked, collector, counts, free_port, wait_until
+from collector_process import asked, collector, counts, wait_until
 from otlp import protobuf
 from recorded_spans import recorded, request_with_a_chain
+
+from free_ports import free_port
 
 
 def stored(path):

@@ -18,7 +18,9 @@ from prometheus_client import start_http_server
 
 sys.path.insert(0, str(ROOT / "tests/backends"))
 
-from servers import free_port, installed, serving
+from servers import installed, serving
+
+from free_ports import free_port
 
 pytestmark = pytest.mark.backends
 HERE = Path(__file__).parent

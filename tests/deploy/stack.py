@@ -1,29 +1,19 @@
 """The compose file's services as processes of this machine, by their own command lines."""
 
 import os
-import random
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
 import urllib.error
-from contextlib import suppress
 
 import httpx
 from deploy_files import ROOT, services
 
+from free_ports import free_port
+
 _OURS = ("ANTHROPIC_", "OTEL_", "RAGALIQ_", "SERVICE_", "UVICORN_")
-
-
-def free_port():
-    """A port below those of outgoing connections, of which other tests open many meanwhile."""
-    while True:
-        port = random.randint(20_000, 32_000)
-        with socket.socket() as probe, suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
 
 
 class Stack:

@@ -10,7 +10,9 @@ import redis
 from broker_servers import PROGRAMS, RedisServer
 from deploy_files import ROOT, services
 from exposition import BROKER_KEYS
-from stack import becomes, free_port
+from stack import becomes
+
+from free_ports import free_port
 
 sys.path.insert(0, str(ROOT / "tests/backends"))
 

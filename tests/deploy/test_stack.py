@@ -9,8 +9,9 @@ import signal
 
 import pytest
 from oteltap import OtelTapHttpProtobufReceiver, OtelTapHttpProtobufReceiverSettings
-from stack import Stack, becomes, free_port
+from stack import Stack, becomes
 
+from free_ports import free_port
 from ragaliq import read_records
 
 NOTES = "examples/fastapi_service/notes.json"

@@ -1,11 +1,11 @@
 """The demos as users run them: scripts, with and without a collector, with and without a judge."""
 
 import re
-import socket
 
 import pytest
 from oteltap import OtelTapHttpProtobufReceiver, OtelTapHttpProtobufReceiverSettings
 
+from free_ports import free_port
 from handbook.questions import load_questions
 from loopback import MessagesServer
 
@@ -108,9 +108,3 @@ def test_a_missing_dependency_is_named_with_what_to_do(fresh_run, tmp_path):
     done = fresh_run(SCRIPTS[0])
     assert done.returncode == 1
     assert done.stderr.startswith("demo: No module named 'rich'. `make demo` installs")
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]

@@ -10,6 +10,8 @@ import subprocess
 import time
 from pathlib import Path
 
+from free_ports import free_port
+
 PROGRAMS = {
     "redis": shutil.which("redis-server"),
     "nats": shutil.which("nats-server"),
@@ -170,9 +172,3 @@ def _wait_for(port: int, question: bytes, answer: bytes, folder: Path) -> None:
             pass
         time.sleep(0.05)
     raise RuntimeError(f"the server did not start; see the logs in {folder}")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import bisect
 import json
 import os
@@ -71,3 +72,12 @@ def calls_of(what: str, *processes: dict) -> Calls:
         if kind == what
     )
     return Calls([at for at, _ in lines], [amount for _, amount in lines])
+
+
+async def becomes(look: Callable[[], object], wanted: object) -> None:
+    """Wait, ten seconds at most, until what is looked at is as wanted."""
+    for _ in range(1000):
+        if look() == wanted:
+            return
+        await asyncio.sleep(0.01)
+    assert look() == wanted

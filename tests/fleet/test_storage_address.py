@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 
 import pytest
-from broker_servers import RedisServer, free_port
+from broker_servers import RedisServer
 
+from free_ports import free_port
 from ragaliq import Budget, ConfigurationError, RateLimits
 from ragaliq.scoring.limits.rate_limits import RateLimiter
 from self_signed import MISTRUSTED, self_signed

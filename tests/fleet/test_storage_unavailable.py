@@ -8,6 +8,7 @@ import sys
 import time
 
 import pytest
+from fleet import becomes
 from redis import Redis
 
 from ragaliq import Budget, JudgeUsage, Monitor, RAGTestCase, RateLimits
@@ -21,14 +22,10 @@ def tokens(amount):
 
 
 async def state_becomes(limits, state):
-    for _ in range(1000):
-        if limits.storage == state:
-            return
-        await asyncio.sleep(0.01)
-    pytest.fail(f"the storage is still {limits.storage}")
+    await becomes(lambda: limits.storage, state)
 
 
-async def granted(turns, calls, *, used=0, within=0.3):
+async def granted(turns, calls, *, used=0, within=2.0):
     given = 0
     for _ in range(calls):
         try:
@@ -44,7 +41,7 @@ async def granted(turns, calls, *, used=0, within=0.3):
 async def test_calls_keep_to_the_local_share_and_come_back(turns_of, redis_server, caplog, trouble):
     turns = turns_of(requests_per_minute=20)
     getattr(redis_server, trouble)()
-    assert await granted(turns, 10, within=1.3) == 5
+    assert await granted(turns, 10, within=4.0) == 5  # a frozen one is waited for, a second
     assert turns.storage == "unavailable"
     redis_server.start() if trouble == "kill" else redis_server.thaw()
     await state_becomes(turns, "shared")
@@ -76,8 +73,7 @@ async def test_tokens_that_were_not_used_are_given_back_to_the_fleet(turns_of):
     turn = await asyncio.wait_for(other.take(900), 5.0)
     assert turn.tokens == 900
     other.settle(turn, tokens(1500))
-    await asyncio.sleep(0.1)
-    assert other._shared.used(0) == 1600
+    await becomes(lambda: other._shared.used(0), 1600)
 
 
 async def test_of_two_limits_both_are_taken_or_none(turns_of):
@@ -115,8 +111,12 @@ async def test_what_is_told_again_is_counted_once_however_many_calls_notice_it(
     await state_becomes(budget, "shared")
     await asyncio.sleep(0.2)
     budget.settle(await budget.reserve(), JudgeUsage())
-    line = budget.lines()["tokens_per_hour"]
-    assert (line.spent, line.reserved, line.scope) == (1100, 0, "shared")
+
+    def line():
+        found = budget.lines()["tokens_per_hour"]
+        return found.spent, found.reserved, found.scope
+
+    await becomes(line, (1100, 0, "shared"))
 
 
 async def test_what_was_spent_while_the_storage_was_away_is_added(budget_of, redis_server):
@@ -146,7 +146,7 @@ async def test_a_frozen_storage_costs_one_call_a_moment_and_the_others_nothing(
     began = time.monotonic()
     for _ in range(50):
         budget.settle(await budget.reserve(), tokens(1))
-    assert time.monotonic() - began < 2.5  # the first one waits a second
+    assert time.monotonic() - began < 10  # the first one waits a second; all would, fifty
     redis_server.thaw()
     await state_becomes(budget, "shared")
     assert budget.lines()["tokens_per_hour"].spent == 50
@@ -163,7 +163,7 @@ async def test_runs_that_find_the_storage_frozen_together_do_not_wait_one_after_
     began = time.monotonic()
     reserved = await asyncio.gather(*(budget.reserve() for _ in range(8)))
     assert all(reservation is not None for reservation in reserved)
-    assert time.monotonic() - began < 2.5  # all of them wait the same second
+    assert time.monotonic() - began < 5  # all of them wait the same second, not eight
 
 
 async def test_a_wrong_password_is_an_absence_and_is_not_logged(turns_of, redis_server, caplog):

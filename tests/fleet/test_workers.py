@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-import socket
 import sqlite3
 import time
 from collections import Counter
@@ -17,6 +16,7 @@ from oteltap import OtelTapHttpProtobufReceiver, OtelTapHttpProtobufReceiverSett
 from redis import Redis
 from worker_fleet import WorkerFleet, eventually, offer
 
+from free_ports import free_port
 from ragaliq import RAGTestCase, RunInfo, SpanTarget, read_records
 from ragaliq.errors import BrokerUnavailableError
 from ragaliq.worker import dead_letters
@@ -43,9 +43,7 @@ def message(name="case-1", text=SECRET, **changed):
 async def test_a_run_is_judged_by_a_worker_and_its_spans_are_linked_to_the_applications(
     fleet, enqueueing, broker
 ):
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     settings = OtelTapHttpProtobufReceiverSettings(http_port=port)
     async with OtelTapHttpProtobufReceiver(settings) as tap:
         linked = asyncio.create_task(tap.await_trace(lambda span: bool(span.links), 60))
@@ -209,7 +207,8 @@ async def test_of_the_dead_letters_two_can_retry_one_job_at_the_same_time(fleet,
 
 def test_after_sigterm_a_worker_finishes_its_jobs_and_puts_back_those_that_take_too_long(fleet):
     fleet.publish(message("case-1"))
-    worker = fleet.start("--grace", "20", FLEET_DELAY="1.5")
+    patient = {"FLEET_DEADLINE": "30", "FLEET_TIME_LIMIT": "60"}
+    worker = fleet.start("--grace", "20", FLEET_DELAY="1.5", **patient)
     assert eventually(lambda: fleet.logs() or fleet.judged(), within=30)
     assert eventually(lambda: "waiting" in fleet.logs() or worker.poll() is None)
     assert eventually(lambda: fleet.evaluated() == ["case-1"])

@@ -32,7 +32,7 @@ def settings():
         sinks=[f"sqlite:///{os.environ['FLEET_STORE']}"],
         backoff=0.05,
         max_deliveries=int(os.environ.get("FLEET_MAX_DELIVERIES", "20")),
-        deadline=2.0,
+        deadline=float(os.environ.get("FLEET_DEADLINE", "2")),
         time_limit=float(os.environ.get("FLEET_TIME_LIMIT", "3")),
         breaker=None,
     )

@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from free_ports import free_port
+
 HERE = Path(__file__).parent
 EXAMPLE = HERE.parents[1] / "examples" / "fastapi_service"
 for folder in (HERE, EXAMPLE):
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
 
-from server import Server, free_port  # noqa: E402 - found through the path above
+from server import Server  # noqa: E402 - found through the path above
 
 PROGRAMS = {
     "uvicorn": ["uvicorn", "--app-dir", "{folder}", "--port", "{port}"],

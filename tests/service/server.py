@@ -15,12 +15,6 @@ from ragaliq import read_records
 _COUNTS = re.compile(r"runs of process \d+: (\{.*\})")
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 class Server:
     """Started on creation; in a process group of its own, so that nothing of it survives a test."""
 
