@@ -102,12 +102,6 @@ def check_context(case: RAGTestCase, policy: ScoringPolicy) -> KnownContext:
     return known
 
 
-def declines(case: RAGTestCase, policy: ScoringPolicy) -> bool:
-    """True if all of a case's answer declines, as its policy has it, without asking a judge."""
-    is_decline = is_refusal if policy.answer_refusal else is_own_decline
-    return is_decline(case.response, policy.declines)
-
-
 def _nothing_to_score(
     case: RAGTestCase, policy: ScoringPolicy, *, with_context: bool
 ) -> Status | None:
@@ -120,7 +114,8 @@ def _nothing_to_score(
         return Status.EMPTY_ANSWER
     if not with_context and policy.empty_context == "skip":
         return Status.NO_CONTEXT
-    return Status.ANSWER_REFUSED if declines(case, policy) else None
+    declines = is_refusal if policy.answer_refusal else is_own_decline
+    return Status.ANSWER_REFUSED if declines(case.response, policy.declines) else None
 
 
 async def check_claims(

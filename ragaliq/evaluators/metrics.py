@@ -24,12 +24,12 @@ from ragaliq.evaluators.claims import (
     check_claims,
     check_context,
     claim_details,
-    declines,
 )
 from ragaliq.evaluators.evaluator import Evaluator
 from ragaliq.evaluators.history import question_of
 from ragaliq.evaluators.registry import register_evaluator
 from ragaliq.judges.base import BatchingJudge, JudgeResult, LLMJudge, identity_of
+from ragaliq.judges.language.refusals import is_own_decline
 
 _NO_QUESTION = "Not scored: the question is blank."
 _EMPTY_ANSWER = "The answer is empty."
@@ -501,9 +501,9 @@ def _nothing_expected(case: RAGTestCase) -> MissingReferenceError:
 class RelevanceEvaluator(Evaluator):
     """Relevance of the answer to the question: the judge's own score and reasoning.
 
-    An answer that declines scores 0.0 without a call. The conversation before the question is
-    judged together with it. A judge that compares words is asked both with and without the
-    conversation, and the better score counts.
+    An answer that declines in one of the policy's `declines` scores 0.0 without a call. The
+    conversation before the question is judged together with it. A judge that compares words is
+    asked both with and without the conversation, and the better score counts.
 
     `raw_response`: `score`, `reasoning`, `tokens_used`.
     """
@@ -530,7 +530,8 @@ class RelevanceEvaluator(Evaluator):
             return self.result(judge, status=Status.NO_QUESTION, reasoning=_NO_QUESTION)
         if not test_case.response.strip():
             return self.result(judge, status=Status.EMPTY_ANSWER, reasoning=_EMPTY_ANSWER)
-        if await off_loop_if_long(len(test_case.response), declines, test_case, self.policy):
+        answer = test_case.response
+        if await off_loop_if_long(len(answer), is_own_decline, answer, self.policy.declines):
             said = "The answer declines to answer."
             return self.result(judge, score=0.0, reasoning=said, raw_response=_relevance(0.0, said))
         # In this order: of equal scores, the first one's reason is shown, in every process.

@@ -134,17 +134,21 @@ async def test_a_decline_in_one_pass_is_told_by_the_same_reply():
     [
         (OWN[0], ScoringPolicy.LIVE.with_declines(OWN)),
         (OWN[0], ScoringPolicy.RAGALIQ.with_declines(OWN)),
-        (f"Hello! {OWN[0]}", ScoringPolicy.LIVE.with_declines(OWN)),
-        ("I do not know.", ScoringPolicy.LIVE),
     ],
 )
-async def test_an_answer_that_declines_is_irrelevant_for_every_judge_without_a_call(answer, policy):
+async def test_an_own_decline_is_irrelevant_for_every_judge_without_a_call(answer, policy):
     prompted, asked = judge_saying(RELEVANCE)
     for judge in (prompted, LocalJudge()):
         result = await RelevanceEvaluator(policy=policy).evaluate(case(answer), judge)
         assert (result.status, result.score, result.usage) == ("scored", 0.0, JudgeUsage())
         assert result.reasoning == "The answer declines to answer."
     assert not asked
+
+
+async def test_an_answer_that_declines_in_words_of_its_own_is_the_judges_to_score():
+    judge, asked = judge_saying(RELEVANCE)
+    result = await RelevanceEvaluator(policy=ScoringPolicy.LIVE).evaluate(case(UNKNOWN), judge)
+    assert (result.score, len(asked)) == (0.9, 1)
 
 
 async def test_an_answer_with_more_than_an_own_decline_is_judged_for_relevance():
