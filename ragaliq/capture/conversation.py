@@ -74,8 +74,8 @@ def messages_before(
             call tools by text show what they found as messages of the user's.
     """
     users = [at for at, message in enumerate(messages) if message.role == "user"]
-    if not users:
-        return messages
+    if not users:  # of a prompt, the question may be in a summary
+        return () if is_prompt else messages
     parts, first = parts_of(question), users[-1]
     if is_prompt and not all(part in messages[first].text for part in parts):
         asked = (at for at in reversed(users) if messages[at].text.strip() == question.strip())

@@ -34,6 +34,7 @@ from ragaliq.capture.phrases import (
     readable,
     says_something,
 )
+from ragaliq.capture.texts import Message
 from ragaliq.capture.transcripts import mark_questions, mark_transcript
 from ragaliq.core.passages import Passage
 from ragaliq.core.test_case import Turn
@@ -199,6 +200,7 @@ class _PromptSearch:
         conversation: Sequence[tuple[str, str]],
     ) -> None:
         self._normalize = normalized
+        self._as_asked = question
         self._question = self._normalize(question)
         self._asked = [self._normalize(part) for part in parts_of(question)]
         past = [(role, self._normalize(text)) for role, text in conversation]
@@ -291,10 +293,16 @@ class _PromptSearch:
     def read(self, calls: Sequence[Call]) -> None:
         """Read the prompts that led to the answer, the earliest first."""
         seen: set[str] = set()
+        lent: list[tuple[Message, _Place, int]] = []
         for order, call in enumerate(calls):
-            turn = len(messages_before(call.messages, self._question, is_prompt=True))
+            turn = len(messages_before(call.messages, self._as_asked, is_prompt=True))
+            # The assistant's messages from there to this turn are earlier answers.
+            roles = [message.role for message in call.messages[:turn]]
+            answered = roles.index("user") if "user" in roles else turn
             for number, message in enumerate(call.messages):
                 is_tools = message.role == "tool"
+                if message.role == "assistant" and not answered <= number < turn:
+                    lent.append((message, _Place(order, number, 0, 0), call.began))
                 if message.role in {"assistant", "note"} or (is_tools and number < turn):
                     continue
                 if len(message.texts) > 1 and self._normalize(message.text) == self._question:
@@ -308,7 +316,21 @@ class _PromptSearch:
                     if shown.text.words:
                         self._mark(shown, self._first_shown[text])
                         self._texts.append(shown)
+        for message, place, at in lent:
+            self._find_lent(message, place, at)
         self._find_truncated()
+
+    def _find_lent(self, message: Message, place: _Place, at: int) -> None:
+        """Find documents in a message that the application wrote in the assistant's name."""
+        if self._models.has_said(self._normalize(message.text)):
+            return
+        for text in map(MarkedText, message.texts):
+            for words, letters in self._known.find(text.words).items():
+                held = self._documents.get(words)
+                is_new = held is not None and held.candidate.is_retrieved and held.candidate.at < at
+                if is_new and is_telling(words) and words not in self._found:
+                    where = text.place(letters[0], words)
+                    self._note(words, _PromptText(text, place, is_source=False), where)
 
     def _mark(self, shown: _PromptText, at: int) -> None:
         """Assign owners to the words of a prompt's text."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from sys import getsizeof
@@ -21,10 +21,15 @@ LONE_CALL = (
     "them scored, decorate the function around search and call with handler.trace"
 )
 _MOST_SEARCHES = 8
+_NEAR = 80  # letters around a query that are looked at
+# Around a text that is a whole line, or stands after a label or in quotes.
+_OPENS, _ENDS = frozenset([*":：\n\"'>-|", ""]), frozenset([*"\n\"'<|", ""])
 _LABELLED = re.compile(
     r"\s*(?:(?:user |customer )?(?:question|query|frage|pregunta|domanda)|user|human)\s*[:：]",
     re.IGNORECASE,
 )
+# Such as "Tenant:".
+_SPEAKER = re.compile(r"\s*[^\W\d_]+(?: [^\W\d_]+)?\s*[:：]")
 
 
 @dataclass(eq=False)
@@ -88,13 +93,10 @@ def question_shown(messages: Sequence[Message], searches: Sequence[Search]) -> F
     """Question in a prompt of plain code: the search query, or the line that asks."""
     asked = [message for message in messages if message.role == "user"]
     text = asked[-1].text if asked else ""
-    for search in reversed(searches):
-        if search.query.strip() and search.query in text:
-            return Found(search.query.strip(), "search")
-    rest = text
-    for search in searches:
-        for passage in search.passages:
-            rest = rest.replace(passage.text, "\n")
+    rest = without_texts(text, (each.text for search in searches for each in search.passages))
+    queries = [query for search in reversed(searches) if (query := search.query.strip())]
+    if found := next((query for query in queries if asks_with(rest, query)), ""):
+        return Found(found, "search")
     if rest == text:  # the passages are in other messages
         return Found(text.strip(), "prompt") if text.strip() else None
     lines = [line for line in rest.splitlines() if line.strip()]
@@ -103,5 +105,25 @@ def question_shown(messages: Sequence[Message], searches: Sequence[Search]) -> F
             return Found(line[label.end() :].strip(), "prompt")
     for line in reversed(lines):
         if line.rstrip().endswith(ASKS):
-            return Found(line.strip(), "prompt")
-    return None
+            return Found(_SPEAKER.sub("", line, count=1).strip() or line.strip(), "prompt")
+    return next((Found(query, "search") for query in queries if query in text), None)
+
+
+def without_texts(prompt: str, texts: Iterable[str]) -> str:
+    """Prompt without the texts of passages in it."""
+    for text in filter(None, texts):
+        prompt = prompt.replace(text, "\n")
+    return prompt
+
+
+def asks_with(text: str, query: str) -> bool:
+    """True if a query is the question of a prompt, not only some words of it."""
+    if query.endswith(ASKS):
+        return query in text
+    for found in re.finditer(re.escape(query), text):
+        first, last = found.span()
+        before = text[max(0, first - _NEAR) : first].rstrip(" \t*")[-1:]
+        after = text[last : last + _NEAR].lstrip(" \t*.")[:1]
+        if before in _OPENS and after in _ENDS:
+            return True
+    return False

@@ -128,18 +128,17 @@ _DASHES = re.compile(r"\n-{5,}\n")
 Role = str
 """`user`, `assistant`, `tool` or `system`."""
 
-_ROLES = {
-    "user": "user",
-    "human": "user",
-    "assistant": "assistant",
-    "ai": "assistant",
-    "model": "assistant",
-    "chatbot": "assistant",
-    "tool": "tool",
-    "function": "tool",
-    "system": "system",
-    "developer": "system",
+ROLES: Mapping[str, Role] = {
+    name: role
+    for role, names in {
+        "user": "user human",
+        "assistant": "assistant ai model bot chatbot chat tool-call tool_call",
+        "tool": "tool tool-response tool_response function ipython",
+        "system": "system developer",
+    }.items()
+    for name in names.split()
 }
+"""Roles of messages, by the names that applications and providers give them."""
 
 
 class Message(NamedTuple):
@@ -385,10 +384,10 @@ class Reader:
         if isinstance(value, _LISTS):
             role = None
             if len(value) == 2 and isinstance(value[0], str):
-                role = _ROLES.get(plain(value[0]))
+                role = ROLES.get(plain(value[0]))
             return None if role is None else _message(role, value[1])
         if isinstance(value, Mapping) and isinstance(value.get("role"), str):
-            role = _ROLES.get(plain(value["role"]), "assistant")
+            role = ROLES.get(plain(value["role"]), "assistant")
             return _message(role, value.get("content"), is_call=bool(value.get("tool_calls")))
         return None
 

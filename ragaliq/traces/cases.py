@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from ragaliq.capture.calls import FinalReply, is_grade
 from ragaliq.capture.phrases import is_telling
-from ragaliq.capture.plain_code import Search, question_shown
+from ragaliq.capture.plain_code import Search, asks_with, question_shown, without_texts
 from ragaliq.capture.run import RunLog
 from ragaliq.capture.texts import (
     ANSWER_KEYS,
@@ -349,7 +349,8 @@ class TraceRun:
         asked = asked_last(messages) or ""
         if lone is not None and lone.text in asked:
             return lone
-        if query := next((query for query in queries if query in asked), None):
+        rest = without_texts(asked, self._found)
+        if query := next((query for query in queries if asks_with(rest, query)), None):
             return Found(query, "retriever.query")
         if asked and not self._holds_documents(asked) and not self._holds_replies(asked):
             return Found(asked.strip(), "prompt.user")

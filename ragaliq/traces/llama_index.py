@@ -26,6 +26,13 @@ WORKFLOW = "run"
 SYNTHESIZE = frozenset({"synthesize", "asynthesize", "get_response", "aget_response"})
 """Methods that answer from what they are given."""
 EVALUATE = frozenset({"evaluate", "aevaluate", "evaluate_response", "aevaluate_response"})
+OWN_PROMPTS = (
+    "Describe what the provided text is about. Also describe some of the questions",
+    "Please tell if a given piece of information is supported by the context.",
+    "Your task is to evaluate if the response for the query",
+)
+"""Texts of its prompts: to build a DocumentSummaryIndex, and of its Faithfulness- and
+RelevancyEvaluator."""
 _RERANK = frozenset({"postprocess_nodes", "apostprocess_nodes"})
 _WRITE = frozenset({"get_response", "aget_response"})
 _CALLS = CHATS | {"complete", "acomplete", "stream_complete", "astream_complete"}
@@ -69,6 +76,13 @@ def is_function(span: TraceSpan) -> bool:
     if not (method_of(span) and is_plain and "output.value" in span.attributes):
         return False
     return READER.question(decoded(span.attributes.get("input.value"))) is not None
+
+
+def is_own_work(span: TraceSpan, messages: Sequence[Message]) -> bool:
+    """Return true for a call of LlamaIndex's own, to index or to evaluate, by its first prompt."""
+    return method_of(span) in ENGINES | SYNTHESIZE and any(
+        own in message.text for message in messages for own in OWN_PROMPTS
+    )
 
 
 def is_call(span: TraceSpan) -> bool:

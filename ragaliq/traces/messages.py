@@ -11,6 +11,7 @@ from typing import Any
 from ragaliq.capture.texts import (
     HIT_KEYS,
     QUESTION_KEYS,
+    ROLES,
     Found,
     Message,
     Reader,
@@ -19,16 +20,6 @@ from ragaliq.capture.texts import (
 )
 from ragaliq.core.passages import Passage
 
-_ROLES = {
-    name: role
-    for role, names in {
-        "user": "user human",
-        "assistant": "assistant ai model bot chatbot chat tool-call tool_call",
-        "tool": "tool tool-response tool_response function",
-        "system": "system developer",
-    }.items()
-    for name in names.split()
-}
 _CONTENT = ("parts", "content", "contents", "blocks")
 # What LangChain's own machinery tells a model in a tool's place.
 _FRAMEWORK_SAYS = re.compile(
@@ -176,7 +167,7 @@ def _unwrapped(value: Mapping[str, Any]) -> Mapping[str, Any]:
 def _role(named: object) -> str | None:
     if not isinstance(named, str):
         return None
-    return _ROLES.get(named.lower().removesuffix("chunk").removesuffix("message"))
+    return ROLES.get(named.lower().removesuffix("chunk").removesuffix("message"))
 
 
 def is_langgraphs(text: str) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from ragaliq.capture.texts import Message
 from ragaliq.traces import llama_index
 from ragaliq.traces.conventions import RUNS, Kind, Step, step_of
 from ragaliq.traces.mapping import SpanRule
@@ -16,10 +17,14 @@ _LOOSE = {*_SOURCES, Kind.LLM, Kind.PROMPT}
 
 # What the classes of LangChain's own evaluators end in; their answers are grades.
 _GRADING = "EvalChain"
+# Beginning of the name of LangChain's `chain.map()`, whose items are runs.
+_EACH = "RunnableEach"
 
 
 def is_plumbing(step: Step) -> bool:
-    """True if a LlamaIndex span is not a run itself; spans below it may be."""
+    """True if a span of a framework's is not a run itself; spans below it may be."""
+    if step.span.name.startswith(_EACH) and isinstance(step.inputs, list):
+        return True
     method = llama_index.method_of(step.span)
     runs = {*llama_index.ENGINES, *llama_index.SYNTHESIZE, llama_index.WORKFLOW}
     is_run = method in runs or llama_index.is_function(step.span)
@@ -31,6 +36,10 @@ def _is_whole(step: Step, run: Sequence[Step]) -> bool:
     method = llama_index.method_of(step.span)
     is_engine = method in llama_index.ENGINES or method == llama_index.WORKFLOW
     return is_engine or any(each.kind in _SOURCES for each in run)
+
+
+def _first_prompt(run: Sequence[Step]) -> Sequence[Message]:
+    return next((step.messages for step in run if step.messages), ())
 
 
 def _is_evaluation(step: Step) -> bool:
@@ -137,12 +146,14 @@ def forest_of(spans: Iterable[TraceSpan], mapping: Sequence[SpanRule] = ()) -> F
         if step.kind in RUNS and not is_plumbing(step):
             number = step.index
             run, strays = _in_order(step)
+            todo += [(stray, place) for stray in reversed(strays)]
+            if llama_index.is_own_work(step.span, _first_prompt(run)):
+                continue
             if _is_whole(step, run):
                 runs.append(run)
             else:
                 step.index = number  # until it has a place in a run, again
                 place.chains.append(step)
-            todo += [(stray, place) for stray in reversed(strays)]
         elif step.kind in _LOOSE:
             place.loose.append(step)
             place.kinds.add(step.kind)

@@ -9,7 +9,8 @@ from llama_index.core.chat_engine import (
     ContextChatEngine,
     SimpleChatEngine,
 )
-from llama_index.core.evaluation import BaseEvaluator, EvaluationResult
+from llama_index.core.evaluation import BaseEvaluator, EvaluationResult, faithfulness, relevancy
+from llama_index.core.indices.document_summary.base import DEFAULT_SUMMARY_QUERY
 from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.instrumentation.dispatcher import instrument_tags
 from llama_index.core.instrumentation.span_handlers import SimpleSpanHandler
@@ -23,6 +24,7 @@ from llama_index.core.schema import NodeWithScore, TextNode
 from workflows.runtime.types.results import WaitingForEvent
 
 from llama_index.evaluation.ragaliq import _private
+from ragaliq.traces.llama_index import OWN_PROMPTS
 
 LLM = MockLLM()
 
@@ -136,3 +138,9 @@ def test_evaluators_and_indices_that_ask_are_found_on_the_stack():
     assert Evaluator().evaluate("How long?").passing
     assert not Evaluator().ask()
     assert callable(DocumentSummaryIndex._add_nodes_to_index)
+
+
+def test_traces_know_the_prompts_that_llama_index_writes_for_itself():
+    templates = faithfulness.DEFAULT_EVAL_TEMPLATE, relevancy.DEFAULT_EVAL_TEMPLATE
+    texts = [DEFAULT_SUMMARY_QUERY, *(template.template for template in templates)]
+    assert all(own in text for own, text in zip(OWN_PROMPTS, texts, strict=True))

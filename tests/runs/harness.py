@@ -12,6 +12,7 @@ import re
 import sys
 import warnings
 from contextlib import ExitStack, contextmanager
+from contextvars import copy_context
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -192,7 +193,8 @@ def observe(application, door="handler"):
     try:
         with warnings.catch_warnings(), follow(monitor, application) as given:
             warnings.simplefilter("ignore")  # old ways that people still use
-            call(application.run, *given)
+            # In a context of its own, or searches of other applications would be found again.
+            copy_context().run(call, application.run, *given)
         assert monitor.flush(60)
         stats = monitor.stats()
     finally:

@@ -27,6 +27,7 @@ from ragaliq import Passage
 from ragaliq.capture import (
     ANSWER_KEYS,
     CONTEXT_KEYS,
+    ROLES,
     Found,
     Message,
     Reader,
@@ -54,7 +55,6 @@ _BASES: dict[type, str] = {
 _OWN_MARKS = frozenset({*FEEDBACK, SOURCE})
 _MOST_CLASSES = 1024
 MESSAGES = frozenset({"user", "assistant", "tool", "chat", "system"})
-_CHAT_ROLES = {"human": "user", "user": "user", "ai": "assistant", "tool": "tool"}
 
 
 class _Kinds(dict[type, str]):
@@ -100,7 +100,7 @@ class LangChainReader(Reader):
             is_summary = value.additional_kwargs.get(SOURCE) == SUMMARY
             role = "note" if is_summary else "system"
         if role == "chat":
-            role = _CHAT_ROLES.get(value.role, "assistant")
+            role = ROLES.get(value.role.lower(), "assistant")
         return Message(role, texts, documents=documents)
 
     def question(self, value: Any, where: str = "input") -> Found | None:

@@ -335,7 +335,10 @@ def short_lines(config):
     after_short_turns(prompt, config, talk="Human: Is it red?\nAI: Sure.")
 
 
-@app("an agent after a short question", **{**AFTER_A_SHORT_QUESTION, "chunks": [f"{LAMP}\n{HALL}"]})
+@app(
+    "an agent after a short question",
+    **{**AFTER_A_SHORT_QUESTION, "chunks": [f"{LAMP}\n{HALL}"], "cases": 2},
+)
 def short_thread(config):
     @tool
     def search(query: str) -> str:
@@ -344,5 +347,5 @@ def short_thread(config):
 
     asked, answer = AFTER_A_SHORT_QUESTION["question"], AFTER_A_SHORT_QUESTION["answer"]
     agent = create_agent(chat("Sure.", calling("search", query="Aurora"), answer), [search])
-    messages = agent.invoke({"messages": [SHORT[0]]})["messages"]
+    messages = agent.invoke({"messages": [SHORT[0]]}, config)["messages"]
     agent.invoke({"messages": [*messages, HumanMessage(asked)]}, config)

@@ -301,6 +301,7 @@ def pool_with_context():
     question="What is needed for bread?",
     answer="A rested dough, and 220 degrees.",
     prompt=[DOUGH, OVEN],
+    status="not_rag",  # nothing connects the searches with the function
 )
 def pool_of_searches():
     @dispatcher.span
@@ -321,6 +322,7 @@ def pool_of_searches():
     question="What is needed for bread?",
     answer="Dough that rested, a hot oven.",
     chunks=[DOUGH, OVEN],
+    status="not_rag",  # searches in tasks of their own, which have ended
 )
 async def gathered():
     question = "What is needed for bread?"
@@ -358,6 +360,7 @@ def structured_reply():
     question="How long does rye dough rest?",
     answer="Twelve hours of rest.",
     prompt=[DOUGH],
+    status="not_rag",  # a store's query is no event
 )
 def vector_store():
     made = index(DOUGH)
