@@ -1,6 +1,6 @@
 """Scores a folder of Parquet files with Ray Data: read, scored and written in batches, in parallel.
 
-python ray_data.py SOURCE TARGET [JUDGE]     needs: pip install 'ragaliq[parquet]' 'ray[data]'
+python ray_data.py SOURCE TARGET [JUDGE]     needs: pip install 'ragaliq[parquet]>=1.0' 'ray[data]'
 """
 
 import sys

@@ -1,6 +1,6 @@
 """Scores a folder of Parquet files with Spark's mapInPandas.
 
-python spark.py SOURCE TARGET [JUDGE]     needs: pip install 'ragaliq[parquet]' pandas pyspark
+python spark.py SOURCE TARGET [JUDGE]     needs: pip install 'ragaliq[parquet]>=1.0' pandas pyspark
 """
 
 import sys

@@ -26,6 +26,7 @@ def resolve_judge(
     *,
     model: str | None = None,
     calibration: CalibrationSpec | None = None,
+    is_asked: bool = True,
 ) -> LLMJudge:
     """The judge that `judge` names.
 
@@ -37,15 +38,18 @@ def resolve_judge(
         model: The model of `claude` or `openai`, where its name has none; Claude's is by default
             the one named in `DEFAULT_JUDGE_MODEL`.
         calibration: Calibration of the judge, or its file; for a named cascade, of its first judge.
+        is_asked: Whether anything is sent to it; otherwise it needs no key.
 
     Raises:
         ConfigurationError: There is no such judge, its credentials are missing, or the calibration
             was made for another judge.
     """
-    return assembled(named_judges(judge, model=model), calibration)
+    return assembled(named_judges(judge, model=model, is_asked=is_asked), calibration)
 
 
-def named_judges(judge: JudgeSpec | str, *, model: str | None = None) -> list[LLMJudge]:
+def named_judges(
+    judge: JudgeSpec | str, *, model: str | None = None, is_asked: bool = True
+) -> list[LLMJudge]:
     """The judges that `judge` names: those of a cascade, else one.
 
     A judge's SDK is loaded here, when the judge is built, and not with the first answer: a second
@@ -57,7 +61,7 @@ def named_judges(judge: JudgeSpec | str, *, model: str | None = None) -> list[LL
         raise ConfigurationError(f"no judge {type(judge).__name__}; {_NAMES_ADVICE}")
     # A model is for the judge that has one.
     return [
-        named_judge(name, model=model if name in _WITH_MODEL else None)
+        named_judge(name, model=model if name in _WITH_MODEL else None, is_asked=is_asked)
         for name in stage_names(judge)
     ]
 

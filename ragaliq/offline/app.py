@@ -177,13 +177,32 @@ async def _asked(
 
 
 def numbered(questions: Iterable[str | RAGTestCase]) -> list[RAGTestCase]:
-    """Turn questions into cases; texts are named by position, so that two runs can be compared."""
-    return [
-        RAGTestCase(id=f"question {number}", query=each, response="")
-        if isinstance(each, str)
-        else each
-        for number, each in enumerate(questions, start=1)
-    ]
+    """Turn questions into cases; texts are named by position, so that two runs can be compared.
+
+    Raises:
+        ConfigurationError: Something else is among them, or two cases have one id.
+    """
+    if isinstance(questions, str | RAGTestCase):
+        raise ConfigurationError(
+            "evaluate: questions must be a list; give [question] for a single one"
+        )
+    found: dict[str, RAGTestCase] = {}
+    for number, each in enumerate(questions, start=1):
+        if isinstance(each, str):
+            case = RAGTestCase(id=f"question {number}", query=each, response="")
+        elif isinstance(each, RAGTestCase):
+            case = each
+        else:
+            raise ConfigurationError(
+                f"evaluate: questions[{number - 1}] must be a text or a RAGTestCase, not "
+                f"{type(each).__name__}"
+            )
+        if case.id in found:  # which an answer is kept under
+            raise ConfigurationError(
+                f"evaluate: two questions have the id {case.id!r}; give each its own"
+            )
+        found[case.id] = case
+    return list(found.values())
 
 
 def _answer_of(app: Any) -> Answer:

@@ -60,7 +60,7 @@ async def estimate_async(
         # One case at a time, so that cache hits do not depend on timing.
         todo,
         metrics=metrics,
-        judge=resolve_judge(judge).estimate(),
+        judge=resolve_judge(judge, is_asked=False).estimate(),
         policy=policy,
         concurrency=1,
         telemetry=TelemetryOptions.silent(),

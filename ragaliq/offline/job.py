@@ -40,8 +40,8 @@ class EvaluationJob:
         max_cost: US dollars, including the journal's earlier evaluations, after which no further
             case is begun; cases in progress are finished.
         repeats: Evaluations of each case; the summary counts it once.
-        goals: Goals of the results: `Goal`s, `"faithfulness=0.8"`, or the share of answers that
-            must pass, such as 0.9.
+        goals: Goals of the results, one or several: `Goal`s, `"faithfulness=0.8"`, or the share of
+            answers that must pass, such as 0.9.
         concurrency: Cases evaluated concurrently, in each process.
         pipeline: Name of the pipeline in sinks and telemetry.
         ended_at: Unix time in seconds of runs without a span. In stores it separates evaluations of
@@ -69,7 +69,7 @@ class EvaluationJob:
         journal: EvaluationJournal | str | Path | None = None,
         max_cost: float | CostCap | None = None,
         repeats: int = 1,
-        goals: Iterable[Goal | str | float] = (),
+        goals: Iterable[Goal | str | float] | Goal | str | float = (),
         concurrency: int = 8,
         pipeline: str = "",
         ended_at: float = 0.0,
@@ -85,6 +85,7 @@ class EvaluationJob:
         self._cases, self._index, self._repeats = cases, index, repeats
         self.cap = max_cost if isinstance(max_cost, CostCap) else CostCap(max_cost)
         self.cap.require_price(scorer.judge)
+        goals = [goals] if isinstance(goals, str | int | float | Goal) else goals
         self.goals = [Goal.of(goal, measured, option="goals:") for goal in goals]
         self._concurrency, self._pipeline, self._ended_at = concurrency, pipeline, ended_at
         self._done: set[str] | None = None

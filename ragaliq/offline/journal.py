@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from ragaliq.core.results import Evaluation, JudgeUsage
 from ragaliq.core.test_case import DOCUMENT_NAMES, ContextChunk, RAGTestCase
+from ragaliq.errors import ConfigurationError
 from ragaliq.judges.base import long_digest_of
 from ragaliq.records import EvaluationRecord, evaluation_record
 from ragaliq.records.record import run_id_of
@@ -66,10 +67,19 @@ class CaseIndex:
     evaluations: dict[str, _Wanted] = field(default_factory=dict)
 
     def add(self, case: RAGTestCase, row: int) -> None:
-        """Add a case and its row number."""
+        """Add a case and its row number.
+
+        Raises:
+            ConfigurationError: Another case has its id.
+        """
         wanted = _Wanted(sendable(case.id), case_digests(case)[0], row)
         for repeat in range(self.repeats):
-            self.evaluations[run_id_of(case.id, repeat)] = wanted
+            if (run_id := run_id_of(case.id, repeat)) in self.evaluations:
+                raise ConfigurationError(
+                    f"two cases have the id {case.id!r}, by which a journal knows them; give each "
+                    "its own"
+                )
+            self.evaluations[run_id] = wanted
 
     def __len__(self) -> int:
         return len(self.evaluations)

@@ -147,7 +147,7 @@ async def evaluate_async(
     repeats: int = 1,
     journal: EvaluationJournal | str | PathLike[str] | None = None,
     max_cost: float | None = None,
-    goals: Iterable[Goal | str | float] = (),
+    goals: Iterable[Goal | str | float] | Goal | str | float = (),
     on_progress: Progress | None = None,
     sinks: Iterable[SinkSpec] = (),
     pipeline: str = "",

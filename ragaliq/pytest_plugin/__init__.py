@@ -6,7 +6,8 @@ before a test needs it.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 try:
@@ -88,35 +89,38 @@ def rag_judge(request: pytest.FixtureRequest) -> Generator[LLMJudge, None, None]
 
     While a test uses it, `assert_rag` uses this judge by default.
     """
-    marker = request.node.get_closest_marker("rag")
-    with _session(request.config).judging(**_asked(marker)) as judge:
+    with _judging(request.node) as judge:
         yield judge
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     """Apply the test's `rag` marker to `assert_rag`, also without the fixture."""
-    marker = item.get_closest_marker("rag")
-    if marker is None:
+    if item.get_closest_marker("rag") is None:
         return (yield)
-    with _session(item.config).judging(**_asked(marker)):
+    with _judging(item):
         return (yield)
 
 
-def _asked(marker: pytest.Mark | None) -> dict[str, Any]:
-    """Arguments of a `rag` marker."""
-    if marker is None:
-        return {}
+@contextmanager
+def _judging(test: Any) -> Iterator[LLMJudge]:
+    """Use the judge of a test's marker; a wrong marker or judge fails the test in one line."""
+    from ragaliq.errors import ConfigurationError
+
+    marker = test.get_closest_marker("rag")
+    args, asked = (marker.args, marker.kwargs) if marker is not None else ((), {})
     # Refuse anything else: a typo would silently select another judge.
-    if marker.args or not marker.kwargs.keys() <= {"judge", "model"}:
-        from ragaliq.errors import ConfigurationError
-
-        given = [repr(value) for value in marker.args]
-        given += [f"{name}=" for name in marker.kwargs if name not in ("judge", "model")]
-        raise ConfigurationError(
-            f"@pytest.mark.rag takes judge=... and model=..., not {', '.join(given)}"
-        )
-    return dict(marker.kwargs)
+    given = [repr(value) for value in args]
+    given += [f"{name}=" for name in asked if name not in ("judge", "model")]
+    if given:
+        wrong = f"@pytest.mark.rag takes judge=... and model=..., not {', '.join(given)}"
+        raise pytest.fail.Exception(wrong, pytrace=False)
+    with ExitStack() as stack:
+        try:
+            judge = stack.enter_context(_session(test.config).judging(**asked))
+        except ConfigurationError as error:
+            raise pytest.fail.Exception(str(error), pytrace=False) from None
+        yield judge
 
 
 def _session(config: pytest.Config) -> RagSession:

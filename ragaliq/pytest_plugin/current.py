@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 OPTIONS = {
-    "ragaliq_judge": "who decides: local (the default) or claude",
-    "ragaliq_model": "Claude's model",
+    "ragaliq_judge": "the judge: local (the default), claude, openai:MODEL, or a cascade such as "
+    "local>claude",
+    "ragaliq_model": "the model of claude or openai, where the judge names none",
     "ragaliq_max_cost": "US dollars that all tests together may spend on the judge",
     "ragaliq_sinks": "where results are stored: sqlite:///path, several with blanks between them",
 }

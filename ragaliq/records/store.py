@@ -10,10 +10,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, get_args
 
 from pydantic import ValidationError
 
+from ragaliq.core.checks import require_choice
 from ragaliq.core.results import Status, Verdict
 from ragaliq.core.sync import WorkThread
 from ragaliq.errors import ConfigurationError, DatasetError, StoreError
@@ -264,9 +265,11 @@ def read_records(
         limit: Most records.
 
     Raises:
-        ConfigurationError: A time has no time zone.
+        ConfigurationError: A time has no time zone, or the verdict is not one.
         DatasetError: The file is missing, or is not a store that this version can read.
     """
+    if verdict is not None:  # it becomes a column's name
+        require_choice(verdict, *get_args(Verdict), name="verdict")
     chosen = {
         "e.created_at >= :since": ("since", seconds_of(since)),
         "e.created_at < :until": ("until", seconds_of(until)),

@@ -188,7 +188,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         keeps_judge: bool = False,
     ) -> None:
         if deadline is not None:
-            require_positive(deadline=deadline)
+            require_positive("Scorer", deadline=deadline)
         self.judge = resolve_judge(judge)
         self.metrics = resolve_evaluators(metrics, judge=self.judge, policy=policy)
         if redact_for_judge is not None and not callable(redact_for_judge):

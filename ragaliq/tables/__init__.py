@@ -85,7 +85,7 @@ def score_batch(
         metrics: Metrics: names, classes or instances; by default faithfulness, and relevance if the
             judge is a language model.
         judge: `local`, `claude`, a cascade such as `local>claude`, or a judge.
-        model: Claude's model.
+        model: The model of `claude` or `openai`, where the judge's name has none.
         calibration: Calibration of the named judge, or its file.
         columns: Columns by a case's field, such as `{"query": "frage"}`. By default columns are
             recognised by the usual names of data sets.

@@ -33,6 +33,17 @@ def test_every_project_has_its_addresses(published):
         assert all(url.startswith(REPOSITORY) for url in urls.values())
 
 
+def test_pages_install_this_project_and_not_the_older_one_of_that_name():
+    pages = [ROOT / "README.md", *ROOT.glob("docs/pages/**/*.md"), *ROOT.glob("examples/**/*.py")]
+    installed = [
+        name
+        for page in pages
+        for name in re.findall(r"pip install .*?['\" ](ragaliq\b[^'\" ]*)", page.read_text())
+    ]
+    assert len(installed) >= 10
+    assert [name for name in installed if not name.endswith(">=1.0")] == []
+
+
 def test_readmes_have_pictures_and_links_that_show_anywhere(published):
     links = re.findall(r"(!?)\[[^]]*\]\(([^)]+)\)", (published[0] / "README.md").read_text())
     assert {kind for kind, _ in links} == {"", "!"}

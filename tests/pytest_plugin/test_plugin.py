@@ -43,6 +43,21 @@ def test_a_failing_test_shows_its_own_lines_and_none_of_the_library(run_pytest, 
     assert not re.search(r"ragaliq/\w+/\w+\.py:\d+", done.stdout)
 
 
+@pytest.mark.parametrize(
+    ("marker", "says"),
+    [
+        ("'local'", "takes judge=... and model=..., not 'local'"),
+        ("judg='local'", "not judg="),
+        ("judge='gpt'", "no judge 'gpt'"),
+    ],
+)
+@pytest.mark.parametrize("fixture", ["", "rag_judge"])
+def test_a_wrong_marker_fails_its_test_in_one_line(run_pytest, marker, says, fixture):
+    done = run_pytest(f"@pytest.mark.rag({marker})\ndef test_it({fixture}):\n    pass\n")
+    assert says in done.stdout
+    assert not re.search(r"\w\.py:\d+", done.stdout)
+
+
 def test_a_failing_answer_fails_its_test_and_the_summary_counts_it(run_pytest):
     done = run_pytest(
         """
@@ -157,8 +172,7 @@ def test_claude_without_a_key_is_a_clear_error(run_pytest):
         "--ragaliq-judge=claude",
         environment={"ANTHROPIC_API_KEY": "", "ANTHROPIC_AUTH_TOKEN": ""},
     )
-    assert "ConfigurationError" in done.stdout
-    assert "ANTHROPIC_API_KEY" in done.stdout
+    assert "no API key for Claude: set ANTHROPIC_API_KEY" in done.stdout
 
 
 def test_the_entry_point_is_what_pytest_loads():

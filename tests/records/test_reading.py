@@ -82,3 +82,9 @@ def test_a_store_in_a_folder_that_may_not_be_written_is_read(path):
         assert len(list(read_records(path))) == 6
     finally:
         path.parent.chmod(0o700)
+
+
+@pytest.mark.parametrize("verdict", ["WRONG", "supported > 0 OR m.supported", ""])
+def test_a_verdict_that_is_not_one_is_refused_and_no_part_of_a_query(path, verdict):
+    with pytest.raises(ConfigurationError, match="verdict must be one of SUPPORTED, CONTRADICTED"):
+        list(read_records(path, verdict=verdict))

@@ -132,3 +132,10 @@ def test_a_judge_of_the_users_own_may_estimate_itself(cases):
             return self
 
     assert estimate(cases, judge=Own()).cases == len(cases)
+
+
+@pytest.mark.parametrize("judge", ["claude", "openai:gpt-5-mini", "local>claude"])
+def test_an_estimate_needs_no_key_since_it_sends_nothing(monkeypatch, cases, judge):
+    for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY"):
+        monkeypatch.setenv(name, "")
+    assert estimate(cases, judge=judge).usage.cost_usd > 0

@@ -275,3 +275,37 @@ def test_the_first_of_equally_low_answers_are_shown_however_late_they_are_done()
 
     run = evaluate(cases(8), judge=Backwards(verdicts=denied), metrics=["faithfulness"])
     assert [bad.id for bad in run.worst] == [str(i) for i in range(5)]
+
+
+TWINS = [RAGTestCase(id="x", query=query, response="") for query in ("How long?", "Who pays?")]
+
+
+@pytest.mark.parametrize(
+    ("questions", "says"),
+    [
+        ("How long?", r"questions must be a list; give \[question\]"),
+        (["How long?", 3], r"questions\[1\] must be a text or a RAGTestCase, not int"),
+        (TWINS, "two questions have the id 'x'"),
+    ],
+)
+def test_questions_that_would_be_mixed_up_are_refused_before_any_is_asked(questions, says):
+    answer, asked, _ = asked_application()
+    with pytest.raises(ConfigurationError, match=says):
+        evaluate(answer, questions)
+    assert not asked
+
+
+@pytest.mark.parametrize("ids", [("x", "x"), ("x", "x#2")])
+def test_a_journal_refuses_cases_that_it_could_not_tell_apart(tmp_path, ids):
+    todo = [case.model_copy(update={"id": name}) for case, name in zip(cases(2), ids, strict=True)]
+    judge = ScriptedJudge()
+    with pytest.raises(ConfigurationError, match=r"two cases have the id 'x(#2)?'"):
+        evaluate(todo, judge=judge, repeats=2, journal=tmp_path / "results.jsonl")
+    assert not judge.calls
+
+
+@pytest.mark.parametrize("goal", ["faithfulness=1", 1.0, 1])
+def test_a_goal_alone_needs_no_list(goal):
+    judge = ScriptedJudge(verdicts=lambda *_: ClaimVerdict(verdict="CONTRADICTED"))
+    run = evaluate(cases(1), metrics=["faithfulness"], judge=judge, goals=goal)
+    assert len(run.problems) == 1
