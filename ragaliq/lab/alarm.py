@@ -253,21 +253,38 @@ class QualityAlarm:
         self._on_alarm = on_alarm
         self._emitter = QualityEmitter(telemetry)
         self._watches: dict[tuple[str, str], Watch] = {}
+        self._telling: set[asyncio.Task[None]] = set()
 
     async def write(self, records: Sequence[EvaluationRecord]) -> None:
-        """Add records, in the order of time."""
+        """Add records, in the order of time; their changes are told in the background.
+
+        A slow webhook would exceed the time of a write: its records would be added again.
+        """
         for record in records:
             for score in scores_of(record):
                 if (change := self._add(score)) is not None and self._on_alarm is not None:
-                    try:
-                        told = self._on_alarm(change)
-                        if inspect.isawaitable(told):
-                            await told
-                    except Exception as error:  # noqa: BLE001 - the scores are taken in already
-                        logger.warning("on_alarm raised %s", type(error).__name__)
+                    self._telling.add(task := asyncio.create_task(self._tell(change)))
+                    task.add_done_callback(self._telling.discard)
+
+    async def _tell(self, change: QualityChange) -> None:
+        assert self._on_alarm is not None  # noqa: S101 - for mypy
+        try:
+            told = self._on_alarm(change)
+            if inspect.isawaitable(told):
+                await told
+        except Exception as error:  # noqa: BLE001 - what an application's function raises
+            logger.warning("on_alarm raised %s", type(error).__name__)
+        except asyncio.CancelledError:
+            logger.warning("an alarm was not delivered: the process ended")
+            raise
+
+    async def settle(self) -> None:
+        """Wait until every change is told."""
+        await asyncio.gather(*self._telling)
 
     async def aclose(self) -> None:
-        """Do nothing: there is no connection."""
+        """Wait until every change is told; there is no connection."""
+        await self.settle()
 
     def _add(self, score: StoredScore) -> QualityChange | None:
         key = score.pipeline, score.metric

@@ -236,3 +236,23 @@ def test_a_webhook_behind_a_proxy_that_cannot_be_used_is_logged_with_its_variabl
 def test_settings_out_of_range_are_refused_at_once(wrong):
     with pytest.raises(ConfigurationError):
         QualityAlarm(**wrong)
+
+
+def test_a_slow_webhook_neither_delays_a_write_nor_is_given_up_with_it(monkeypatch):
+    told = []
+
+    async def tell_slowly(change):
+        await asyncio.sleep(0.3)
+        told.append(change)
+
+    alarm = QualityAlarm(on_alarm=tell_slowly)
+    monkeypatch.setattr("ragaliq.lab.alarm.scores_of", lambda record: [record])
+    monkeypatch.setattr(alarm, "_add", lambda _: CHANGE)
+
+    async def write():
+        await asyncio.wait_for(alarm.write(["a record"]), 0.1)
+        assert told == []
+        await alarm.settle()
+
+    asyncio.run(write())
+    assert told == [CHANGE]
