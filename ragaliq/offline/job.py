@@ -126,6 +126,7 @@ class EvaluationJob:
         stream = self.evaluations()
         try:
             async with self.scorer, aclosing(stream):
+                await self._store_earlier()
                 async for evaluation in stream:
                     if self.journal is None:
                         self.summary.add(evaluation)
@@ -142,6 +143,16 @@ class EvaluationJob:
         finally:
             if self.journal is not None:
                 self.journal.close()
+
+    async def _store_earlier(self) -> None:
+        """Give the sinks what they lack of the journal's earlier results.
+
+        The process may have been killed before a sink had them, or the sink's server was down.
+        """
+        if self.journal is not None and self._done and self.scorer.sinks.workers:
+            for record in self.journal.results():
+                if not record.revised:
+                    await self.scorer.sinks.again(record)
 
     def evaluations(self) -> AsyncGenerator[Evaluation]:
         """Evaluations of what the journal does not have; `--pending` reads its runs here."""

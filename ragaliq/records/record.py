@@ -69,6 +69,8 @@ class EvaluationRecord(BaseModel):
         input_digest: Digest of question and context: it pairs the cases of two results files. In
             results files only.
         row: The number of its row in the data file, from 1; in results files only.
+        revised: Whether it was merged or renamed since it was made, so that sinks know its results
+            under other ids. In results files only.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
@@ -86,6 +88,7 @@ class EvaluationRecord(BaseModel):
     case_digest: str | None = None
     input_digest: str | None = None
     row: int | None = None
+    revised: bool = False
 
     @property
     def size(self) -> int:
@@ -139,7 +142,23 @@ class EvaluationRecord(BaseModel):
         """Copy the record with changed fields, and compute its id from them."""
         record = self.model_copy(update=fields)
         scorers = [(name, each.judge, each.model) for name, each in record.results.items()]
-        return record.model_copy(update={"evaluation_id": evaluation_id(record.run, scorers)})
+        changed = {"evaluation_id": evaluation_id(record.run, scorers), "revised": True}
+        return record.model_copy(update=changed)
+
+    def for_sinks(self, content: ContentPolicy) -> EvaluationRecord:
+        """Copy of a results file's record, with the texts that sinks may have.
+
+        Raises:
+            ValueError: JSON cannot hold a number.
+        """
+        made = self
+        if self.case is not None:
+            case = self.case.model_copy(update={"run": self.run})
+            made = evaluation_record(Evaluation(case=case, results=self.results), content=content)
+        same = ("evaluation_id", "run", "created_at", "lag", "version", "claims_omitted")
+        update: dict[str, object] = {name: getattr(self, name) for name in same}
+        update |= {"case_digest": None, "input_digest": None, "row": None}
+        return made.model_copy(update=update)
 
 
 class SinkError(RagaliqError):

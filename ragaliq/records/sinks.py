@@ -26,6 +26,7 @@ from ragaliq.core.concurrency import is_being_cancelled, spread
 from ragaliq.core.results import Evaluation
 from ragaliq.core.suppression import suppress
 from ragaliq.core.sync import LoopThread, wait_for
+from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import ConfigurationError
 from ragaliq.records.record import EvaluationRecord, SinkError, evaluation_record
 from ragaliq.telemetry.content import ContentPolicy
@@ -197,9 +198,7 @@ class SinkSet:
         if not self.workers:
             return []
         try:
-            fetched = evaluation.case.sources.has_fetched_texts
-            content = self._content.without_chunks() if fetched else self._content
-            record = evaluation_record(evaluation, content=content)
+            record = evaluation_record(evaluation, content=self._content_of(evaluation.case))
         except Exception as error:  # noqa: BLE001 - the evaluation itself is fine
             # The error's message may quote content.
             logger.debug("a result could not be recorded: %s", type(error).__name__)
@@ -207,15 +206,23 @@ class SinkSet:
             return [worker.refuse("failed", why) for worker in self.workers]
         return [worker.put(record) for worker in self.workers]
 
+    def _content_of(self, case: RAGTestCase) -> ContentPolicy:
+        fetched = case.sources.has_fetched_texts
+        return self._content.without_chunks() if fetched else self._content
+
+    async def again(self, earlier: EvaluationRecord) -> None:
+        """Queue a results file's record for each sink that may lack it; never raises."""
+        content = self._content if earlier.case is None else self._content_of(earlier.case)
+        record = earlier.for_sinks(content)
+        for worker in self.workers:
+            if not await _holds(worker.sink, record.evaluation_id):
+                worker.put(record)
+
     async def holds(self, evaluation_id: str) -> bool:
         """Ask the sinks that can look up records whether one has it; never raises."""
-        for sink in (worker.sink for worker in self.workers):
-            if isinstance(sink, Remembering):
-                try:
-                    if await sink.holds(evaluation_id):
-                        return True
-                except Exception as error:  # noqa: BLE001 - then it is not known to be there
-                    logger.debug("a sink could not be asked: %s", type(error).__name__)
+        for worker in self.workers:
+            if await _holds(worker.sink, evaluation_id):
+                return True
         return False
 
     def flush(self, timeout: float) -> bool:
@@ -235,6 +242,14 @@ class SinkSet:
         """Counts by sink."""
         named = zip(self._names, self.workers, strict=True)
         return {name: worker.stats() for name, worker in named}
+
+
+async def _holds(sink: Sink, evaluation_id: str) -> bool:
+    try:
+        return isinstance(sink, Remembering) and await sink.holds(evaluation_id)
+    except Exception as error:  # noqa: BLE001 - then it is not known to be there
+        logger.debug("a sink could not be asked: %s", type(error).__name__)
+        return False
 
 
 # Imported only when used.

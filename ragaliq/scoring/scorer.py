@@ -416,6 +416,8 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         """Evaluate cases and yield each evaluation as soon as it is done, in bounded memory.
 
         The next case is read only when there is room. When the consumer stops, so does the work.
+        Sinks get an evaluation when the consumer asks for the next one, and so has kept it: one
+        that was stored and not kept would be made, and stored, a second time.
 
         Args:
             cases: Cases, read lazily.
@@ -426,8 +428,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
             repeats: Evaluations of each case; see `run_id_of`.
             skip: Ids of runs that were evaluated before.
             lacking: Metrics without a result, by the id of a run that was evaluated before.
-            cap: Cap on the total cost. A case's cost is counted when the consumer asks for the next
-                one, and so has kept its evaluation.
+            cap: Cap on the total cost, to which a case's cost is added then too.
 
         Raises:
             BudgetExceeded: The cap is reached. Cases in progress were finished and yielded, since
@@ -454,13 +455,16 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         try:
             while True:
                 for position, case, metrics in itertools.islice(jobs, at_once - len(running)):
-                    running[asyncio.create_task(self.score(case, metrics=metrics))] = position
+                    running[asyncio.create_task(self.evaluate(case, metrics=metrics))] = position
                 if not running:
                     break
                 finished, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
                 for task in finished:
                     evaluation = replace(task.result(), position=running.pop(task))
-                    yield evaluation
+                    try:
+                        yield evaluation
+                    finally:
+                        self.sinks.record(evaluation)
                     if cap is not None:
                         cap.spent += evaluation.usage
         finally:

@@ -1,7 +1,11 @@
+import time
+
 import pytest
 
 from ragaliq import ConfigurationError, RAGTestCase, SinkError, evaluate
 from ragaliq.errors import StoreError
+from ragaliq.offline.journal import EvaluationJournal
+from ragaliq.records.results_file import read_results_file
 from ragaliq.records.store import read_records
 from ragaliq.scoring.scorer import Scorer
 from ragaliq.testing import ScriptedJudge
@@ -102,3 +106,63 @@ def test_a_sink_that_raises_where_it_should_choose_gets_the_record(cases, choosi
     sink = choosing_sink(RuntimeError("wrong"))
     run = evaluate(cases, judge=ScriptedJudge(), sinks=[sink])
     assert (len(run), len(sink.written), run.sinks["choosing"].written) == (5, 5, 5)
+
+
+def test_a_sink_that_failed_gets_the_results_when_the_run_is_continued(cases, list_sink, tmp_path):
+    journal, lost = tmp_path / "results.jsonl", SinkError("no", kind="unauthorized", permanent=True)
+    evaluate(cases, judge=ScriptedJudge(), journal=journal, sinks=[list_sink(*[lost] * 9)])
+    judge, sink = ScriptedJudge(), list_sink()
+    again = evaluate(cases, judge=judge, journal=journal, sinks=[sink])
+    assert judge.calls == []
+    assert (len(again), again.sinks["list"].written) == (5, 5)
+    earlier = list(read_results_file(journal))
+    assert [(each.evaluation_id, each.created_at) for each in sink.kept.values()] == [
+        (each.evaluation_id, each.created_at) for each in earlier
+    ]
+    assert all(
+        each.case is None and each.row is None for each in sink.kept.values()
+    )  # as from a first run
+    assert earlier[0].case is not None
+
+
+def test_a_store_that_has_the_results_is_not_written_again(cases, tmp_path):
+    journal, store = tmp_path / "results.jsonl", tmp_path / "s.db"
+    options = {"judge": ScriptedJudge(), "journal": journal, "sinks": [f"sqlite:///{store}"]}
+    evaluate(cases[:3], **options, metrics=["faithfulness"], capture_content=True)
+    again = evaluate(cases, **options, metrics=["faithfulness"])
+    assert again.sinks["sqlite"].records == 2
+    assert sum(record.case is not None for record in read_records(store)) == 3
+
+
+def test_results_that_were_merged_or_moved_are_not_stored_twice(cases, list_sink, tmp_path):
+    journal, sink = tmp_path / "results.jsonl", list_sink()
+    options = {"judge": ScriptedJudge(), "journal": journal, "sinks": [sink]}
+    evaluate(cases, **options, metrics=["faithfulness"])
+    evaluate(cases, **options, metrics=["faithfulness", "relevance"])
+    moved = [case.model_copy(update={"id": f"{case.id}-now"}) for case in cases]
+    evaluate(moved, **options, metrics=["faithfulness", "relevance"])
+    kept = {record.evaluation_id: list(record.results) for record in sink.kept.values()}
+    assert sorted(kept.values()) == [["faithfulness"]] * 5 + [["relevance"]] * 5
+
+
+def test_a_result_is_in_the_journal_before_a_sink_has_it(cases, monkeypatch, tmp_path):
+    journal, early = tmp_path / "results.jsonl", []
+    add = EvaluationJournal.add
+
+    class Sink:
+        name = "looking"
+
+        async def write(self, records):
+            early.extend(r for r in records if r.run.run_id not in journal.read_text())
+
+        async def aclose(self):
+            pass
+
+    def add_late(self, evaluation):
+        time.sleep(0.1)
+        return add(self, evaluation)
+
+    monkeypatch.setattr(EvaluationJournal, "add", add_late)
+    done = evaluate(cases[:2], judge=ScriptedJudge(), journal=journal, sinks=[Sink()])
+    assert done.sinks["looking"].written == 2
+    assert early == []  # a process killed in between would have stored it twice
