@@ -253,25 +253,25 @@ class QualityAlarm:
         self._on_alarm = on_alarm
         self._emitter = QualityEmitter(telemetry)
         self._watches: dict[tuple[str, str], Watch] = {}
-        self._telling: set[asyncio.Task[None]] = set()
+        self._reporting: set[asyncio.Task[None]] = set()
 
     async def write(self, records: Sequence[EvaluationRecord]) -> None:
-        """Add records, in the order of time; their changes are told in the background.
+        """Add records, in the order of time; their changes are reported in the background.
 
         A slow webhook would exceed the time of a write: its records would be added again.
         """
         for record in records:
             for score in scores_of(record):
                 if (change := self._add(score)) is not None and self._on_alarm is not None:
-                    self._telling.add(task := asyncio.create_task(self._tell(change)))
-                    task.add_done_callback(self._telling.discard)
+                    self._reporting.add(task := asyncio.create_task(self._report(change)))
+                    task.add_done_callback(self._reporting.discard)
 
-    async def _tell(self, change: QualityChange) -> None:
+    async def _report(self, change: QualityChange) -> None:
         assert self._on_alarm is not None  # noqa: S101 - for mypy
         try:
-            told = self._on_alarm(change)
-            if inspect.isawaitable(told):
-                await told
+            reported = self._on_alarm(change)
+            if inspect.isawaitable(reported):
+                await reported
         except Exception as error:  # noqa: BLE001 - what an application's function raises
             logger.warning("on_alarm raised %s", type(error).__name__)
         except asyncio.CancelledError:
@@ -279,11 +279,11 @@ class QualityAlarm:
             raise
 
     async def settle(self) -> None:
-        """Wait until every change is told."""
-        await asyncio.gather(*self._telling)
+        """Wait until every change is reported."""
+        await asyncio.gather(*self._reporting)
 
     async def aclose(self) -> None:
-        """Wait until every change is told; there is no connection."""
+        """Wait until every change is reported; there is no connection."""
         await self.settle()
 
     def _add(self, score: StoredScore) -> QualityChange | None:
