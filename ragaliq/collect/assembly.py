@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import partial
 
 from ragaliq.capture import RunRegistry
 from ragaliq.collect.requests import RawSpan
@@ -306,8 +307,8 @@ class _Trace:
 class _Settling:
     """Waits until every run of a trace has its outcome, and every sink has its result.
 
-    A run that a shutdown ended, or a result that a sink dropped, is not settled: the next process
-    that uses the spool scores the trace again.
+    A run that a shutdown ended, or a result that a sink dropped then, is not settled: the next
+    process that uses the spool scores the trace again.
     """
 
     def __init__(self, trace_id: str, on_settled: Callable[[str], object]) -> None:
@@ -331,11 +332,12 @@ class _Settling:
             return
         self._left.update(stored)
         for each in stored:
-            each.add_done_callback(self._kept)
+            each.add_done_callback(partial(self._kept, run))
         self._settled(run)
 
-    def _kept(self, in_sink: Future[str]) -> None:
-        if in_sink.result() != "dropped":
+    def _kept(self, run: RunHandle, in_sink: Future[str]) -> None:
+        # Dropped while the monitor goes on, it is lost: kept, it would fill the spool for good.
+        if in_sink.result() != "dropped" or not run.counters.is_closed:
             self._settled(in_sink)
 
     def _settled(self, what: object) -> None:

@@ -7,6 +7,7 @@ import json
 import random
 import threading
 import time
+from functools import partialmethod
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from test_recordings import CONTEXTS, RECORDINGS
 from ragaliq import Monitor
 from ragaliq.datasets import read_cases
 from ragaliq.live.sampler import position
+from ragaliq.records.sinks import SinkLimits
 from ragaliq.testing import ScriptedJudge
 from ragaliq.traces import RagaliqSpanProcessor
 
@@ -277,6 +279,17 @@ def test_a_result_that_a_sink_drops_when_it_closes_stays_in_the_spool(collecting
     assert len(collecting(spool=True).cases(1)) == 1
 
 
+def test_results_that_a_sink_drops_while_it_goes_on_do_not_fill_the_spool(collecting, monkeypatch):
+    monkeypatch.setattr(SinkLimits, "__init__", partialmethod(SinkLimits.__init__, max_queue=1))
+    each = collecting(spool=True, sinks=[sink := SlowSink()])
+    for _ in range(5):
+        assert each.send(recorded(request_with_a_chain)).status_code == 200
+    wait_for(each.results, 5)
+    assert each.monitor.stats().sinks["slow"].dropped == 4
+    sink.may_store.set()
+    wait_for_settling(each.spool)
+
+
 def wait_for_settling(spool, timeout=20.0):
     """Wait: a sink's thread notes it some moments after the record is written."""
     deadline = time.monotonic() + timeout
@@ -285,9 +298,9 @@ def wait_for_settling(spool, timeout=20.0):
         time.sleep(0.02)
 
 
-def wait_for(results, timeout=20.0):
+def wait_for(results, count=1, timeout=20.0):
     deadline = time.monotonic() + timeout
-    while not results:
+    while len(results) < count:
         assert time.monotonic() < deadline, "nothing was scored"
         time.sleep(0.02)
 
