@@ -146,9 +146,9 @@ class _Several(CaseReader):
                 self.row = number
                 name = f"{file} {case.id}" if is_place(case.id) else case.id
                 try:
-                    require_new(name, f"row {reader.row}", seen)
+                    require_new(name, f"{reader.path}, row {reader.row}", seen)
                 except RowError as error:
-                    raise DatasetError(f"{reader.path}, {error}") from None
+                    raise DatasetError(str(error)) from None
                 yield case.model_copy(update={"id": name})
             self.skipped += reader.skipped
             self.skipped_rows += [

@@ -58,7 +58,8 @@ class Rubric(Evaluator):
     ) -> None:
         if not name.isidentifier() or len(name) > _LONGEST_NAME:
             raise ConfigurationError(
-                f"Rubric: the name must be letters, digits and underscores, got {name!r}"
+                f"Rubric: the name must be at most {_LONGEST_NAME} letters, digits and "
+                f"underscores, the first no digit, got {name!r}"
             )
         if name in list_evaluators():
             raise ConfigurationError(f"Rubric: {name!r} is the name of another metric")

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from importlib.metadata import entry_points
 from itertools import islice
 from pathlib import Path
@@ -223,6 +223,13 @@ def _answer_of(app: Any) -> Answer:
             "langchain-ragaliq, llama-index-evaluation-ragaliq), or a function that returns a "
             "RAGTestCase"
         )
+    with suppress(ValueError):  # built-in functions have no signature
+        try:
+            inspect.signature(app).bind("")
+        except TypeError as error:
+            raise ConfigurationError(
+                f"the application is called with one argument, the question's text: {error}"
+            ) from None
 
     async def call(question: str) -> RAGTestCase:
         case = await asyncio.to_thread(app, question)

@@ -105,6 +105,8 @@ def test_its_cost_can_be_known_before():
     ("arguments", "said"),
     [
         (("is polite", CRITERION), "letters, digits and underscores"),
+        (("p" * 65, CRITERION), "at most 64 letters"),
+        (("1st", CRITERION), "the first no digit"),
         (("faithfulness", CRITERION), "the name of another metric"),
         (("polite", " "), "say what a good answer does"),
         (("polite", CRITERION, 2.0), "threshold"),

@@ -309,3 +309,9 @@ def test_a_goal_alone_needs_no_list(goal):
     judge = ScriptedJudge(verdicts=lambda *_: ClaimVerdict(verdict="CONTRADICTED"))
     run = evaluate(cases(1), metrics=["faithfulness"], judge=judge, goals=goal)
     assert len(run.problems) == 1
+
+
+@pytest.mark.parametrize("app", [lambda: None, lambda question, k: None, lambda *, question: None])
+def test_a_function_that_takes_no_question_is_refused_in_words(app):
+    with pytest.raises(ConfigurationError, match="is called with one argument, the question's tex"):
+        evaluate(app, ["How long?"])
