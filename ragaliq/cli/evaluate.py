@@ -429,7 +429,7 @@ def _run(
     if journal is not None:
         _show_held(journal)
     causes: dict[str, str] = {}
-    lost = 0
+    lost, is_writable = 0, True
 
     async def run() -> None:
         with stopped_by_sigterm():
@@ -444,7 +444,8 @@ def _run(
     try:
         with progress(total, earlier) as judged:
             asyncio.run(run())
-    except (KeyboardInterrupt, typer.Exit):  # Ctrl-C, SIGTERM
+    except (KeyboardInterrupt, typer.Exit, DatasetError) as error:  # Ctrl-C, SIGTERM, a full disk
+        is_writable = not isinstance(error, DatasetError)
         option = "--resume" if outputs.results_path else "--out results.jsonl"
         if reader is not None:  # else every run that is done has left the file
             say_what_is_left(summary.records, total, outputs.results_path, option=option)
@@ -462,7 +463,8 @@ def _run(
             if reader is not None:
                 show_skipped_runs(reader)
             lost = _show_sinks(job.scorer.sinks.stats())
-            _write_files(job, chosen, outputs, reader)
+            if is_writable:  # else another file's error would hide the first one
+                _write_files(job, chosen, outputs, reader)
     if job.is_cut:
         raise BudgetExceeded(
             f"{job.cap.reached}; rerun with --resume and a higher --max-cost to continue"
@@ -510,10 +512,6 @@ def _write_files(
 ) -> None:
     """Write the other formats of the results, and the figures."""
     problems = [(goal.text, problem) for goal, problem in job.problems]
-    files: list[Path] = []
-    if job.journal is not None:
-        with errors.status("writing files"):
-            files = outputs.write(job.journal, problems)
     for path in outputs.summary:
         text = markdown_of(job.summary, job.worst)
         if path.suffix.lower() == ".json":
@@ -525,7 +523,10 @@ def _write_files(
             }
             text = json.dumps(figures, indent=2, ensure_ascii=False) + "\n"
         replace_file(path, text)
-        files.append(path)
+    files = list(outputs.summary)
+    if job.journal is not None:  # after the figures, which fit on a disk that is nearly full
+        with errors.status("writing files"):
+            files = [*outputs.write(job.journal, problems), *files]
     if files:
         errors.print(f"written: {', '.join(map(str, files))}")
     if job.journal is None and reader is not None:

@@ -1,5 +1,6 @@
 """Ctrl-C: what is kept, what is not done, and how to continue."""
 
+import errno
 import json
 import os
 import signal
@@ -99,3 +100,32 @@ def test_a_command_that_is_interrupted_while_it_loads_shows_no_traceback(monkeyp
     with pytest.raises(SystemExit) as ended:
         main()
     assert (ended.value.code, capsys.readouterr().err) == (130, "ragaliq: interrupted\n")
+
+
+def test_a_disk_that_fills_up_is_named_with_the_way_to_continue(
+    ragaliq, write_cases, tmp_path, monkeypatch
+):
+    left = 4  # lines, the header's included
+
+    def write(file, data):
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        file.write(data)
+
+    monkeypatch.setattr("ragaliq.records.results_file._write", write)
+    outputs = ("--out", "r.jsonl", "--out", "r.html", "--summary", "r.json")
+    cases = write_cases(*[CASE] * 9)
+
+    done = ragaliq("evaluate", cases, "--concurrency", "1", *outputs, code=3)
+
+    said = done.stderr.splitlines()
+    assert (
+        "6 of 9 are not done; results are kept in r.jsonl: rerun with --resume to cont" in said[-2]
+    )
+    assert said[-1] == "ragaliq: r.jsonl: No space left on device"
+    left = 99
+    done = ragaliq("evaluate", cases, *outputs, "--resume")
+    assert "9 judged (3 in earlier runs)" in done.stdout
+    assert {"r.html", "r.json"} <= {path.name for path in tmp_path.iterdir()}
