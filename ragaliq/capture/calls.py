@@ -28,6 +28,7 @@ _TOUCHED_UP, _FILLED_IN = 0.5, 0.6
 _VERDICT_WORDS = 4
 # Most earlier calls whose texts may be in a call's prompt.
 _MOST_BEFORE = 20
+_ACTION_INPUT = re.compile(r"^Action Input:(.+)", re.MULTILINE | re.DOTALL)
 _CITED = re.compile(r"\[\^?\d+[^\]]{0,20}\]|【[^】]*】")  # applications add or remove them
 
 
@@ -56,6 +57,12 @@ class Call(NamedTuple):
     is_for_retriever: bool = False
     for_tool: str = ""
     to_answer: float = inf
+
+
+def written_arguments(reply: str) -> list[str]:
+    """Arguments of a tool in the reply of an agent that reasons in text."""
+    written = _ACTION_INPUT.search(reply)
+    return [] if written is None else [written[1].strip()]
 
 
 def without_citations(text: str) -> str:

@@ -6,7 +6,9 @@ or conversation, and the question. The rest is evidence:
 
 - Passages of retrievers, tools, states and inputs that occur there are chunks, with id, metadata
   and score, in order of their position. Of a truncated passage, the part in the prompt counts.
-- A tool result of this turn is a chunk, unless a known passage occurs in it.
+- A tool result of this turn is a chunk, unless a known passage occurs in it, or all of its words
+  are from the tool's arguments.
+- A retrieved passage in a message that the application wrote as the assistant's is a chunk.
 - The rest is one text, with the passages in their places: text next to a passage, such as a date
   or a price, belongs to it. Instructions are in it too, and support little.
 
@@ -250,8 +252,9 @@ class _PromptSearch:
             before = self._documents.get(words)
             if before is not None:
                 if has >= rank[words]:
+                    first = before.candidate  # what was found is given to the next step
                     self._documents[words] = before._replace(
-                        candidate=candidate._replace(at=before.candidate.at)
+                        candidate=candidate._replace(at=first.at, is_retrieved=first.is_retrieved)
                     )
                     rank[words] = has
                 continue
@@ -259,12 +262,13 @@ class _PromptSearch:
                 passage = passage._replace(text=readable(passage.text))
             each = candidate._replace(passage=passage)
             marked = self._marked(each)
-            if marked is not None and each.is_all:
-                continue  # the rest of it is not a separate passage
             if marked is not None and not says_something(marked.without(Owner.MODEL)):
                 self._saw_reply = True
                 self._cut.setdefault(passage.text)
+                self._models.gave_back(words, candidate.at)
                 continue
+            if marked is not None and each.is_all:
+                continue  # the rest of it is not a separate passage
             rank[words] = has
             self._documents[words] = _Document(each, marked)
 

@@ -10,8 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from ragaliq.capture.calls import Call
-from ragaliq.capture.phrases import MarkedText, Owner, PhraseIndex, is_telling, normalize
+from ragaliq.capture.calls import Call, written_arguments
+from ragaliq.capture.phrases import (
+    MarkedText,
+    Owner,
+    PhraseIndex,
+    is_telling,
+    normalize,
+    without_labels,
+)
 from ragaliq.capture.transcripts import ASSISTANT, ASSISTANT_SAYS, is_turn, mark_transcript
 
 # Words of a sequence that is searched for, and characters in scripts without spaces.
@@ -90,6 +97,13 @@ class ModelWords:
             for words, each in self._replies.items()
             if is_telling(words) and all(one.is_query for one in each)
         )
+        # Words of all arguments of one call.
+        self._given = [
+            (call.ended, frozenset(" ".join(map(normalized, given)).split()))
+            for call in calls
+            if (given := call.tool_arguments or written_arguments(call.reply or ""))
+        ]
+        self._given_back: dict[str, int] = {}
         self._sequences: dict[str, _Utterance] = {}
 
     def _note(self, words: str, utterance: _Utterance) -> None:
@@ -108,6 +122,11 @@ class ModelWords:
     def wrote(self, words: str, at: int) -> bool:
         """True if a model had said exactly this before, also as a tool's argument."""
         return any(each.ended <= at for each in self._replies.get(words, ()))
+
+    def gave_back(self, words: str, at: int) -> None:
+        """Note a passage without other words than models': prompts may have it in a longer text."""
+        if is_telling(words):
+            self._given_back.setdefault(words, at)
 
     def learn(self, texts: Iterable[tuple[str, int]]) -> None:
         """Separate models' own words from words of their prompts.
@@ -148,7 +167,9 @@ class ModelWords:
         marked = mark_transcript(text, is_sure=False)
         if self.is_empty:
             return marked
-        whole = [text.words] if self._is_passed_on(text.words, at) else []
+        is_whole = self._is_passed_on(text.words, at) or (is_found and self._is_given(text, at))
+        whole = [text.words] if is_whole else []
+        whole += [words for words, since in self._given_back.items() if since <= at]
         phrases = (
             words
             for words in self._phrases.inside(text.words)
@@ -216,6 +237,13 @@ class ModelWords:
         ) and not (
             _is_long(words) and not any(each in self._sequences for each in _sequences(words))
         )
+
+    def _is_given(self, text: MarkedText, at: int) -> bool:
+        """True if a tool's result has no other words than the tool was given."""
+        if not (self._given and is_telling(text.words)):
+            return False
+        words = set(without_labels(text.text).split())
+        return bool(words) and any(ended <= at and words <= given for ended, given in self._given)
 
     def _is_repeated(self, words: str, text: str, at: int, *, is_found: bool) -> bool:
         if words in self._past:

@@ -39,6 +39,7 @@ _LABEL = re.compile(
     r"|[\[(]\d{1,3}[\])]|^[ \t]*\d{1,3}[.)]\s|\b[01]?\.\d+\b",
     re.MULTILINE,
 )
+_ORDINAL = re.compile(r"^[ \t]*(?:\d{1,3}[.)]|•)[ \t]*\Z", re.MULTILINE)  # of an item in a list
 _SEQUENCE = 4  # most words of the sequence that an index files a text under
 _NEAR = 80  # letters around words that are looked at
 _FEW = 16  # texts that are faster compared one by one
@@ -77,7 +78,12 @@ def is_telling(words: str) -> bool:
 
 def says_something(text: str) -> bool:
     """True if a text says more than its origin."""
-    return bool(normalize(_LABEL.sub(" ", text)))
+    return bool(without_labels(text))
+
+
+def without_labels(text: str) -> str:
+    """Normalise a text without labels of origin and structure."""
+    return normalize(_LABEL.sub(" ", text))
 
 
 def readable(text: str) -> str:
@@ -135,7 +141,7 @@ class MarkedText:
         """True if words are a whole line, a value after a label, or a quoted text."""
         spans = self._letters()[place]
         first, last = spans[0][0], self._closed(spans[-1][1])
-        before = self.text[max(0, first - _NEAR) : first].rstrip(" \t*")[-1:]
+        before = _ORDINAL.sub("", self.text[max(0, first - _NEAR) : first]).rstrip(" \t*")[-1:]
         after = self.text[last : last + _NEAR].lstrip(" \t*")[:1]
         return before in _OPENS and after in _ENDS
 

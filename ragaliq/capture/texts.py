@@ -586,9 +586,14 @@ class Reader:
         value = plain(value)
         if value is None or isinstance(value, str) or self.message(value) is not None:
             return None if value is None else self.answer(value, where)
-        if isinstance(value, _LISTS) and (self.messages(value) or self.passages(value)):
-            return self.answer(value, where) if self.messages(value) else None
-        if not isinstance(value, _LISTS) and self.fields(value) is None:
+        if isinstance(value, _LISTS):
+            if self.messages(value):
+                return self.answer(value, where)
+            # A list of documents says nothing, unless a text stands beside them.
+            may_say = not self.passages(value) or any(isinstance(each, str) for each in value)
+        else:
+            may_say = self.fields(value) is not None
+        if not may_say:
             return None
         left = repeat(object(), _MOST_STATEMENTS)
         stated = self._statements(value, (), left)
@@ -621,7 +626,9 @@ class Reader:
         value = plain(value)
         if isinstance(value, str):
             return [((), value.strip())] if value.strip() else []
-        if isinstance(value, bool) or value is None or len(around) > _DEPTH or inside[-1] in around:
+        is_plain = value is not None and not isinstance(value, bool)
+        is_source = is_plain and self.passage(value) is not None  # returned with the answer
+        if not is_plain or is_source or len(around) > _DEPTH or inside[-1] in around:
             return []
         if isinstance(value, (int, float)):
             return [((), str(value))]

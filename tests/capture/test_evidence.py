@@ -481,6 +481,27 @@ def test_a_drafts_words_are_cut_out_piece_by_piece():
         assert left in found.prompt
 
 
+@pytest.mark.parametrize(
+    "result",
+    [
+        "Plan of 2 steps saved:\n1. give notice by March\n2. rent a van",
+        "<ol><li>Give notice by March</li><li>Rent a van</li></ol>",
+        '{"saved": true, "n": 2, "first": "give notice by March"}',
+    ],
+)
+def test_what_a_tool_gives_back_of_its_arguments_is_no_evidence(result):
+    run = Run().ask(user("Plan."), reply="", also=["give notice by March", "rent a van"])
+    run.tool(result).ask(user(QUESTION), tool(result), tool(REFUNDS.text))
+    assert "notice" not in "".join([*(each.text for each in run.context()), run.find().prompt])
+
+
+def test_a_tool_that_finds_words_of_its_arguments_is_evidence():
+    found = "The van of Graz can be rented on Monday."
+    run = Run().ask(user("Plan."), reply="", also=["rent a van in Graz on Monday"])
+    run.tool(found).ask(user(QUESTION), tool(found))
+    assert run.context() == [Passage(found)]
+
+
 def test_what_a_tool_said_stays_evidence_where_a_model_hands_it_to_the_next():
     # A loop of the application's own: its tools are seen in the prompts only.
     run = Run().ask(user(QUESTION), reply="", also=["refunds"])
