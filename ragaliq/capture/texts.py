@@ -589,7 +589,7 @@ class Reader:
         if isinstance(value, _LISTS):
             if self.messages(value):
                 return self.answer(value, where)
-            # A list of documents is no answer, unless it has a text as well.
+            # A list of documents answers only if it has a text as well.
             may_say = not self.passages(value) or any(isinstance(each, str) for each in value)
         else:
             may_say = self.fields(value) is not None
