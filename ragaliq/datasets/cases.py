@@ -7,6 +7,7 @@ import json
 import logging
 import math
 import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -130,7 +131,8 @@ def _fields_of(row: Row, own_names: Mapping[str, str]) -> tuple[dict[str, Any], 
             raise fault(
                 row.where,
                 f"{' and '.join(map(repr, paths))} both look like the {field}",
-                f"say which with fields={{{field!r}: ...}}",
+                f"say which: --field {field}={shlex.quote(paths[0])} (in Python "
+                f"fields={{{field!r}: {paths[0]!r}}})",
             )
         values[field] = candidates[paths[0]] if paths else None
     return values, rest

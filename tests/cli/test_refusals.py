@@ -38,6 +38,7 @@ def prepared(tmp_path_factory):
     (folder / "empty.db").touch()
     with (folder / "mine.csv").open("w", newline="") as file:
         csv.writer(file).writerows([["query", "context", "response"], ["When?", OPENS, OPENS]])
+    (folder / "both.csv").write_text("question,query,context,answer\nWhen?,Why?,c,a\n")
     (folder / "link.csv").symlink_to("mine.csv")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -104,6 +105,7 @@ REFUSED = {
         ("cases.jsonl --fail-under hallucination=0.5", 2, "measure it by --metrics faithfulness,"),
         ("cases.jsonl --out results.pdf", 2, "end the name in one of .jsonl, .csv"),
         ("cases.jsonl --summary figures.pdf", 2, "end the name in .json or .md"),
+        ("both.csv", 3, "both look like the query; say which: --field query=question (in Python"),
         (f"cases.jsonl --summary {'s' * 250}.json", 2, "json: File name too long"),
         (f"cases.jsonl --out {'s' * 250}.html", 2, "html: File name too long"),
         ("cases.jsonl --resume", 2, "--resume needs --out"),
