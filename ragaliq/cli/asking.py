@@ -12,6 +12,7 @@ from typing import Any
 import typer
 
 from ragaliq.cli.console import errors, progress, say_what_is_left, stopped_by_sigterm
+from ragaliq.cli.outputs import require_writable
 from ragaliq.core.results import JudgeUsage
 from ragaliq.datasets.opening import read_questions
 from ragaliq.errors import ConfigurationError, DatasetError
@@ -48,6 +49,7 @@ def ask_application(
     """
     if len(sources) > 1:
         raise ConfigurationError("--app goes with one file of questions")
+    require_writable([("--answers", kept)], read=[("the questions", sources[0])])
     questions = list(read_questions(sources[0], fields=fields, encoding=encoding))
     if not resume and kept.exists() and kept.stat().st_size:
         raise ConfigurationError(

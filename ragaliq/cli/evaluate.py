@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.table import Table
@@ -284,20 +284,21 @@ def evaluate(
         evaluator.require(chosen.judge)
     names = [each.name for each in evaluators]
     goals = [Goal.of(text, names, option="--fail-under") for text in fail_under or ()]
-    _require_partners(context.params)
+    _require_partners(context)
+    shown = [each.partition("?")[0] if is_backend(each) else each for each in sources]
+    files = [Path("stdin" if each == "-" else each) for each in shown]
+    kept = answers or (out[0] if out else files[0]).with_suffix(".answers.jsonl")
     reads = [("the calibration", chosen.calibration), ("--model", model)]
+    reads.append(("the answers", kept if app is not None else None))
     outputs = Outputs(
         out or [],
         reads=[*(("the cases", source) for source in sources), *reads],
         resume=resume,
         summary=summary_files or (),
     )
-    shown = [each.partition("?")[0] if is_backend(each) else each for each in sources]
-    files = [Path("stdin" if each == "-" else each) for each in shown]
     sinks = [resolve_sink(each) for each in sink or ()]
     unanswered: list[NoAnswer] = []
     if app is not None:
-        kept = answers or (out[0] if out else files[0]).with_suffix(".answers.jsonl")
         unanswered = ask_application(
             imported("--app", app),
             sources,
@@ -394,9 +395,16 @@ def _refuse_sinks_of_spans(
             )
 
 
-def _require_partners(options: Mapping[str, Any]) -> None:
-    """Refuse options that mean nothing, or are not kept, without another one."""
+_NOT_FOR_QUESTIONS = ("skip_bad_rows", "max_skipped", "split_context", "mapping", "resolve")
+
+
+def _require_partners(context: typer.Context) -> None:
+    """Refuse options that mean nothing, or are not kept, without or with another one."""
+    options = context.params
     app, answers = options["app"], options["answers"]
+    for name, option in given_options(context).items():
+        if app is not None and name in _NOT_FOR_QUESTIONS:
+            raise ConfigurationError(f"{option} does not go with --app; remove it")
     if options["retry_failed"] and not options["resume"]:
         raise ConfigurationError("--retry-failed goes with --resume")
     if answers is not None and app is None:

@@ -105,9 +105,7 @@ def _read(path: Path) -> dict[str, RAGTestCase]:
     found: dict[str, RAGTestCase] = {}
     with file_errors(path):
         text = path.read_text("utf-8") if path.exists() else ""
-        whole = text[: text.rfind("\n") + 1]
-        if whole != text:
-            replace_file(path, whole)
+    whole = text[: text.rfind("\n") + 1]
     for number, line in enumerate(whole.splitlines(), start=1):
         try:
             case = RAGTestCase.model_validate_json(line)
@@ -117,6 +115,8 @@ def _read(path: Path) -> dict[str, RAGTestCase]:
                 "line, or keep the answers in another file"
             ) from None
         found[case.id] = case
+    if whole != text:
+        replace_file(path, whole)
     return found
 
 

@@ -93,10 +93,11 @@ def test_an_answer_that_a_crash_cut_short_is_asked_for_again(shop, ragaliq):
 
 
 def test_a_file_that_holds_no_answers_is_refused_and_not_changed(shop, ragaliq):
-    (shop / "mine.jsonl").write_text('{"note": "mine"}\n')
+    mine = '{"note": "mine"}\n{"note": "with no line end"}'
+    (shop / "mine.jsonl").write_text(mine)
     done = ragaliq(*COMMAND.split(), "--resume", "--answers", "mine.jsonl", code=3)
     assert "mine.jsonl, line 1 is not an answer as ragaliq keeps it" in done.stderr
-    assert (shop / "mine.jsonl").read_text() == '{"note": "mine"}\n'
+    assert (shop / "mine.jsonl").read_text() == mine
 
 
 def test_kept_answers_follow_a_corrected_row_of_the_questions(shop, ragaliq):
@@ -128,3 +129,21 @@ def test_answers_are_kept_with_their_texts_only_where_a_file_is_named(shop, raga
     assert not [*shop.glob("*.jsonl")]
     ragaliq(*COMMAND.split(), "--no-text", "--answers", "answers.jsonl")
     assert "five days" not in (shop / "first.jsonl").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ("--answers questions.csv", "--answers questions.csv would replace the questions"),
+        ("--answers first.jsonl", "--out first.jsonl would replace the answers"),
+        ("--answers nowhere/a.jsonl", "there is no folder nowhere"),
+        ("--skip-bad-rows", "--skip-bad-rows does not go with --app"),
+        ("--split-context ;", "--split-context does not go with --app"),
+    ],
+)
+def test_options_that_would_lose_a_file_or_mean_nothing_are_refused(shop, ragaliq, options, says):
+    before = (shop / "questions.csv").read_text()
+    done = ragaliq(*COMMAND.split(), "--resume", *options.split(), code=2)
+    assert says in done.stderr
+    assert not (shop / "asked.txt").exists()
+    assert (shop / "questions.csv").read_text() == before
