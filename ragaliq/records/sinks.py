@@ -211,7 +211,7 @@ class SinkSet:
         return self._content.without_chunks() if fetched else self._content
 
     async def again(self, earlier: EvaluationRecord) -> None:
-        """Queue a results file's record for each sink that may lack it; never raises."""
+        """Queue a results file's record for each sink that may lack it."""
         content = self._content if earlier.case is None else self._content_of(earlier.case)
         record = earlier.for_sinks(content)
         for worker in self.workers:
