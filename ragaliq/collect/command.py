@@ -53,7 +53,8 @@ def collect(
     calibration: CalibrationFile = None,
     metrics: Metrics = None,
     max_usd_per_day: Annotated[
-        float | None, typer.Option(help="Most US dollars for the judge in a day.")
+        float | None,
+        typer.Option(help="Most US dollars for the judge in a day, of each process and start."),
     ] = None,
     executor: Annotated[
         str | None,
