@@ -17,6 +17,7 @@ from ragaliq.core.results import JudgeUsage
 from ragaliq.datasets.opening import read_questions
 from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.offline.app import NoAnswer, answers
+from ragaliq.reports.wording import number_of
 
 
 def ask_application(
@@ -47,7 +48,7 @@ def ask_application(
         DatasetError: No question got an answer, or a file cannot be read.
         ConfigurationError: The file exists already, or the application cannot be asked.
     """
-    if len(sources) > 1:
+    if len(sources) > 1 or sources[0] == "-":
         raise ConfigurationError("--app goes with one file of questions")
     require_writable([("--answers", kept)], read=[("the questions", sources[0])])
     questions = list(read_questions(sources[0], fields=fields, encoding=encoding))
@@ -80,7 +81,9 @@ def ask_application(
     if len(unanswered) == len(questions):
         raise DatasetError(f"the application answered no question: {_reasons(unanswered)}")
     if unanswered:
-        errors.print(f"{len(unanswered):,} questions have no answer: {_reasons(unanswered)}")
+        errors.print(
+            f"{number_of(len(unanswered), 'question')} without an answer: {_reasons(unanswered)}"
+        )
     return unanswered
 
 

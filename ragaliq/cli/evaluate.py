@@ -329,7 +329,9 @@ def evaluate(
                 show_skipped_runs(reader)
                 return ExitCode.OK
             sinks.append(reader.sink)
-        index = _read_through(reader, evaluators, repeats=repeats, max_skipped=max_skipped)
+        index = _read_through(
+            reader, evaluators, repeats=repeats, max_skipped=max_skipped, asked=app is not None
+        )
         at_once = processes
         if at_once is None:
             # Starting a process takes half a second, in which the embedded judge decides some
@@ -542,7 +544,12 @@ def _write_files(
 
 
 def _read_through(
-    reader: CaseReader, metrics: Sequence[Evaluator], *, repeats: int, max_skipped: int | None
+    reader: CaseReader,
+    metrics: Sequence[Evaluator],
+    *,
+    repeats: int,
+    max_skipped: int | None,
+    asked: bool,
 ) -> CaseIndex:
     """Read all cases first, which finds a bad row before anything is spent."""
     index, present = CaseIndex(repeats), set[str]()
@@ -566,6 +573,11 @@ def _read_through(
     for field, other in (("context", "relevance"), ("expected_answer", "faithfulness")):
         names = [each.name for each in metrics if field in each.needs]
         if names and field not in present:
+            if asked and field == "context":
+                raise DatasetError(
+                    f"the application's answers have no context for {', '.join(names)}; have it "
+                    f"return what it retrieved, or choose other metrics, such as --metrics {other}"
+                )
             _complain_of_a_lack(reader, field, names, other)
     return index
 

@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from enum import StrEnum
 from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, NamedTuple
@@ -327,8 +328,8 @@ def imported(option: str, spec: str) -> Any:
     if (folder := str(Path.cwd())) not in sys.path:
         sys.path.insert(0, folder)
     try:
-        return getattr(import_module(module), name)
-    except Exception as error:  # noqa: BLE001 - the module is the user's own
+        return attrgetter(name)(import_module(module))
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the module is the user's own
         raise ConfigurationError(f"{option} {spec}: {type(error).__name__}: {error}") from None
 
 

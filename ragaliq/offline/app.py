@@ -147,13 +147,15 @@ async def _asked(
     ask = await asyncio.to_thread(_answer_of, app)  # which may import an adapter
 
     async def asked(question: RAGTestCase) -> RAGTestCase | NoAnswer:
+        if not question.query.strip():
+            return NoAnswer(question.id, "no_question")
         try:
             case = to_case(await ask(question.query))
         except ConfigurationError:
             raise
         except NotEvaluated as error:
             return NoAnswer(question.id, error.reason)
-        except Exception as error:  # noqa: BLE001 - the application's own; others go on
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - the application's own
             frame = extract_tb(error.__traceback__)[-1]
             place = f"{Path(frame.filename).name}, line {frame.lineno}"
             return NoAnswer(question.id, type(error).__name__, place)

@@ -40,7 +40,7 @@ COMMAND = "evaluate questions.csv --app shop_app:answer --metrics faithfulness -
 
 def test_the_command_asks_keeps_the_answers_and_goes_on_where_it_stopped(shop, ragaliq):
     done = ragaliq(*COMMAND.split(), code=3)
-    assert "1 questions have no answer: 1 ConnectionError (shop_app.py, line " in done.stderr
+    assert "1 question without an answer: 1 ConnectionError (shop_app.py, line " in done.stderr
     kept = [json.loads(line) for line in (shop / "first.answers.jsonl").read_text().splitlines()]
     assert [row["id"] for row in kept] == ["0"]
 
@@ -147,3 +147,30 @@ def test_options_that_would_lose_a_file_or_mean_nothing_are_refused(shop, ragali
     assert says in done.stderr
     assert not (shop / "asked.txt").exists()
     assert (shop / "questions.csv").read_text() == before
+
+
+def test_what_ends_the_program_is_an_error_of_the_application(shop, ragaliq):
+    (shop / "ending.py").write_text("def answer(question):\n    raise SystemExit(0)\n")
+    (shop / "script.py").write_text("raise SystemExit(0)\n")
+    command = ("evaluate", "questions.csv", "--app")
+    assert "2 SystemExit (ending.py, line 2)" in ragaliq(*command, "ending:answer", code=3).stderr
+    assert "--app script:x: SystemExit" in ragaliq(*command, "script:x", code=2).stderr
+
+
+def test_a_blank_question_is_not_asked(shop, ragaliq):
+    (shop / "questions.csv").write_text(f'id,question\n0,"{QUESTIONS[0]}"\n1," "\n')
+    done = ragaliq(*COMMAND.split(), code=3)
+    assert "1 question without an answer: 1 no_question" in done.stderr
+    assert (shop / "asked.txt").read_text().splitlines() == QUESTIONS[:1]
+
+
+def test_an_application_that_returns_no_context_is_named_as_the_cause(shop, ragaliq):
+    (shop / "bare.py").write_text(
+        "from ragaliq import RAGTestCase\n"
+        "class Shop:\n"
+        "    def answer(self, question):\n"
+        "        return RAGTestCase(query=question, response='Five days.')\n"
+        "shop = Shop()\n"
+    )
+    done = ragaliq("evaluate", "questions.csv", "--app", "bare:shop.answer", code=3)
+    assert "the application's answers have no context for faithfulness" in done.stderr
