@@ -126,6 +126,10 @@ class Assembly:
         # A later span may have ended a trace: it is settled already, and never will be again.
         return kept & self._traces.runs.keys()
 
+    def ignore(self, traces: Iterable[str]) -> None:
+        """Count further spans of these traces as `late`: an earlier process read them."""
+        self._traces.ignore(*traces)
+
     def _take(self, raw: RawSpan, *, is_replayed: bool) -> bool:
         trace = self._traces.runs.get(raw.trace_id)
         if raw.scope == OWN_SCOPE or raw.scope.startswith(f"{OWN_SCOPE}."):

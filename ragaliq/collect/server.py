@@ -170,12 +170,14 @@ class _Receiver:
     def _replay(self) -> None:
         if self.spool is None:
             return
+        settled: set[str] = set()
         for request, settled, tell in self.spool.replay():
             spans = raw_spans(request, max_bytes=4 * self._max_request)
             try:
                 tell(self.assembly.add(_without(spans, settled), is_replayed=True))
             except BadRequestError as error:
                 logger.warning("a spooled request cannot be read: %s", error)
+        self.assembly.ignore(settled)
 
 
 def _without(spans: Iterator[RawSpan | None], settled: set[str]) -> Iterator[RawSpan | None]:

@@ -314,6 +314,24 @@ def test_a_full_spool_is_back_pressure(collecting):
     assert (answered.status_code, answered.headers["retry-after"]) == (429, "2")
 
 
+def test_a_span_of_a_trace_that_was_read_before_a_kill_is_late(collecting):
+    def with_a_query(app):
+        with app.request():
+            app.chain()
+            with app.span("SELECT"):
+                pass
+
+    spans = recorded(with_a_query)
+    (late,) = (span for span in spans if span.name == "SELECT")
+    first = collecting(spool=True)
+    assert first.send([span for span in spans if span is not late]).status_code == 200
+    assert len(first.cases(1)) == 1
+    wait_for_settling(first.spool)
+    second = collecting(spool=True)
+    assert second.send([late]).status_code == 200
+    assert second.assembly.counts == {"late": 1}
+
+
 def test_a_trace_given_up_within_the_request_that_brought_it_does_not_come_back(collecting):
     first = collecting(spool=True, max_spans=2)
     assert first.send(recorded(request_with_a_chain)).status_code == 200
