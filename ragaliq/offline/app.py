@@ -13,8 +13,6 @@ from pathlib import Path
 from traceback import extract_tb
 from typing import Any, NamedTuple
 
-from pydantic import ValidationError
-
 from ragaliq.capture import RunLog
 from ragaliq.capture.run import to_case
 from ragaliq.core.files import file_errors, owner_only, replace_file
@@ -106,10 +104,11 @@ def _read(path: Path) -> dict[str, RAGTestCase]:
     with file_errors(path):
         text = path.read_text("utf-8") if path.exists() else ""
     whole = text[: text.rfind("\n") + 1]
-    for number, line in enumerate(whole.splitlines(), start=1):
+    for number, line in enumerate(whole.split("\n")[:-1], start=1):
         try:
-            case = RAGTestCase.model_validate_json(line)
-        except ValidationError:
+            # pydantic's own parser refuses half surrogate pairs, which answers may have.
+            case = RAGTestCase.model_validate(json.loads(line))
+        except (ValueError, TypeError):
             raise DatasetError(
                 f"{path}, line {number} is not an answer as ragaliq keeps it; mend or remove the "
                 "line, or keep the answers in another file"

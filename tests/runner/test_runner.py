@@ -1,4 +1,6 @@
 import asyncio
+import math
+from datetime import date
 from functools import partial
 from pathlib import Path
 
@@ -8,6 +10,7 @@ from ragaliq import (
     CascadeJudge,
     ClaudeJudge,
     ConfigurationError,
+    ContextChunk,
     EvaluationJournal,
     FaithfulnessEvaluator,
     JudgeAPIError,
@@ -16,6 +19,7 @@ from ragaliq import (
     OpenAICompatibleJudge,
     RAGTestCase,
     ScoringPolicy,
+    Turn,
     evaluate,
 )
 from ragaliq.judges.base import ClaimVerdict
@@ -315,3 +319,31 @@ def test_a_goal_alone_needs_no_list(goal):
 def test_a_function_that_takes_no_question_is_refused_in_words(app):
     with pytest.raises(ConfigurationError, match="is called with one argument, the question's tex"):
         evaluate(app, ["How long?"])
+
+
+def test_any_answer_that_was_kept_is_read_again(tmp_path):
+    asked = []
+
+    def answer(question):
+        asked.append(question)
+        held = {
+            "when": date(2026, 1, 1),
+            "rank": math.nan,
+            "raw": b"x",
+            "set": {1},
+            "own": object(),
+        }
+        return RAGTestCase(
+            query=question,
+            context=[ContextChunk(text="It is \ud800.\u2028", id=3, score=0.5, metadata=held)],
+            response="It is \ud800.",
+            prompt_context="note",
+            history=[Turn(role="user", text="Hello", context=["It is."])],
+            metadata=held,
+        )
+
+    for _ in range(2):
+        run = evaluate(answer, ["Is it \ud800?"], journal=tmp_path / "results.jsonl")
+        assert (len(run), run.unanswered) == (1, ())
+    assert len(asked) == 1
+    assert (run[0].case.prompt_context, run[0].case.history[0].text) == ("note", "Hello")
