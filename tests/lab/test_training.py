@@ -72,8 +72,8 @@ def test_unreadable_data_are_named_without_their_text(tiny, content):
 
 def test_every_shipped_weight_has_the_sign_that_makes_sense():
     parameters = load_parameters()
-    best = Features(1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0)
-    worst = Features(0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 2.0)
+    best = Features(1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0)
+    worst = Features(0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 2.0)
     assert parameters.support(best) > 0.7
     assert parameters.support(worst) < 0.1
 

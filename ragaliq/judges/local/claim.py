@@ -6,9 +6,8 @@ import itertools
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
 
 from ragaliq.judges.language.refusals import NAMES_OF_CONTEXT
 from ragaliq.judges.local.numbers import Number
@@ -31,7 +30,8 @@ _PAIR_SHARE = 0.5  # of the highest weight, for a pair of characters
 _SOFT_PAIR_SHARE = 0.15  # for a pair of Japanese syllable signs, which mostly is grammar
 
 
-class WordFrequencies(NamedTuple):
+@dataclass(frozen=True)
+class WordFrequencies:
     """Weights of words, from document counts.
 
     The weight of a word in `n` of `N` documents is `ln((N + 1) / (n + 0.5))` (Spärck Jones 1972,
@@ -45,12 +45,16 @@ class WordFrequencies(NamedTuple):
 
     documents: int
     counts: Mapping[str, int]
+    _known: dict[str, float] = field(default_factory=dict, compare=False)
 
     def weight(self, word: str) -> float:
         """Weight of a stem; at most that of a stem seen in one text."""
+        if word in self._known:
+            return self._known[word]
         count = self.counts.get(word)
         weight = math.log((self.documents + 1) / ((count or 1) + 0.5))
         if count:
+            self._known[word] = weight  # at most the counted words
             return weight
         if is_pair(word):
             soft = all("\u3040" <= character <= "\u309f" for character in word)
@@ -109,6 +113,8 @@ _AMOUNT_ASKED = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
+_IS = frozenset("is are was were ist sind war waren".split())
+_SHORT = 6  # content words of a claim that says little but its predicate
 
 
 @dataclass(frozen=True)
@@ -122,6 +128,9 @@ class ClaimWords:
         names: Capitalised content words except the first word.
         negated: Whether the claim is negated; "Not sure, but ..." is not.
         asked: Content words of the question that the claim answers; empty for a sentence.
+        predicate: Content words of a short claim after "is": `red` in "The lamp is red."; empty
+            after an article or a small word, as in "Gin is a drink.", which few texts say.
+        ordinals: Numbers such as the "third" of "on the third floor".
     """
 
     stems: list[str]
@@ -130,6 +139,8 @@ class ClaimWords:
     names: set[str]
     negated: bool
     asked: frozenset[str] = frozenset()
+    predicate: Sequence[str] = ()
+    ordinals: Sequence[Number] = ()
 
     @cached_property
     def first_position(self) -> dict[str, int]:
@@ -174,7 +185,19 @@ def read_claim(text: str, frequencies: WordFrequencies) -> ClaimWords:
         names=names_in(text, start=1),
         negated=negated,
         asked=asked,
+        predicate=() if answered or numbers else _predicate(stems, weights),
+        ordinals=[number for number in numbers if number.ordinal],
     )
+
+
+def _predicate(stems: Sequence[str], weights: Mapping[str, float]) -> Sequence[str]:
+    """Content words after "is", in a claim of a few content words and no number."""
+    if len(weights) > _SHORT or _IS.isdisjoint(stems):
+        return ()
+    at = next(at for at, word in enumerate(stems) if word in _IS) + 1
+    if stems[at : at + 1] and stems[at] in NO_CONTENT:
+        return ()
+    return [word for word in stems[at:] if word in weights]
 
 
 def _weigh_question(weights: dict[str, float], said: Sequence[str]) -> frozenset[str]:

@@ -25,6 +25,7 @@ class Number(NamedTuple):
         year: Whether it looks like a year.
         bound: The words before it that make it a bound ("up to") or an estimate ("about").
         of: The stems of up to two words after it, which it counts.
+        ordinal: True for an ordinal alone, in words: "third".
     """
 
     stem: str
@@ -32,6 +33,7 @@ class Number(NamedTuple):
     year: bool = False
     bound: str = ""
     of: tuple[str, ...] = ()
+    ordinal: bool = False
 
     @property
     def value(self) -> float:
@@ -150,8 +152,9 @@ def _spelled_out(tokens: list[str], at: int) -> tuple[Number, int]:
             if not (token == "and" and last == "scale" and following in _AFTER_AND):
                 break
         position += 1
-    certain = not (position == at + 1 and (tokens[at] == "one" or last == "ordinal"))
-    return Number(_canonical(total + current), certain=certain), position
+    is_ordinal = position == at + 1 and last == "ordinal"
+    certain = not (is_ordinal or (position == at + 1 and tokens[at] == "one"))
+    return Number(_canonical(total + current), certain=certain, ordinal=is_ordinal), position
 
 
 # Bounds and estimates: "up to 14 days" is the same amount as "at most 14 days".

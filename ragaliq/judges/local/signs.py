@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ragaliq.judges.local.claim import ClaimWords, clauses, denies
 from ragaliq.judges.local.context import ContextIndex, Match
 from ragaliq.judges.local.numbers import Fit, Number, comparable, fit, rescaled
-from ragaliq.judges.local.words import UNIT_KINDS, Words, read_words, stem
+from ragaliq.judges.local.words import UNIT_KINDS, Words, stem
 
 # A sentence that matches except for a number, a unit, a word or a negation. A claim whose words are
 # only absent is not contradicted.
@@ -25,7 +25,7 @@ class Sign(NamedTuple):
     """Reason why a claim counts as contradicted.
 
     Attributes:
-        kind: `number`, `bound`, `measure`, `word` or `negation`.
+        kind: `number`, `bound`, `measure`, `ordinal`, `word` or `negation`.
         claimed: The claim's words, as stems; empty for a negation.
         stated: The sentence's words instead.
     """
@@ -40,16 +40,19 @@ def find_sign(claim: ClaimWords, match: Match, context: ContextIndex) -> Sign | 
 
     Another number, also where the context has the claim's in another sentence ("nine working days"
     and "the shop opens at nine"); the same number with another bound or unit, five days against
-    five weeks; a word that excludes the claim's, Monday against Sunday; a denial on one side only.
+    five weeks; another ordinal of the same thing; a word that excludes the claim's, Monday against
+    Sunday; a denial on one side only.
     """
     if not match.near:
         return None
     best, sign = context.stems(match.sentence), None
     if match.far_numbers or any(number.bound for number in claim.numbers):
-        theirs = read_words(context.readings[match.sentence])
+        theirs = context.words(match.sentence)
         sign = _other_number(claim, match, theirs) or _other_bound(claim, match, theirs.numbers)
     if not sign and not UNIT_KINDS.keys().isdisjoint(claim.stems):
         sign = _other_unit(claim, match, best)
+    if not sign and claim.ordinals:
+        sign = _other_ordinal(claim, match, context.words(match.sentence).numbers)
     if not (sign or claim.negated or denies(best)):
         sign = _other_word(claim, match, best) or _other_small_word(claim, match, best)
     if not sign and _differ_in_negation(claim, match, context):
@@ -195,7 +198,31 @@ def _measures(stems: Sequence[str]) -> Iterator[Measure]:
         yield Measure(word, unit, rates[0] if is_rate else "")
 
 
+def _other_ordinal(claim: ClaimWords, match: Match, theirs: Sequence[Number]) -> Sign | None:
+    """Find an ordinal of the claim for which the sentence has another: "on the second floor"."""
+    there = {number.stem for number in theirs}
+    for number in claim.ordinals:
+        same = (other for other in theirs if other.ordinal and other.of[:1] == number.of[:1])
+        stated = next(same, None) if number.of and number.stem not in there else None
+        if stated and _agrees(claim, match, _COVER, without=(number.stem,)):
+            return Sign("ordinal", (number.stem,), (stated.stem,))
+    return None
+
+
 # Words.
+
+_COLOURS = (
+    "black schwarz noir negro | white weiß blanc blanche blanco | red rot rouge rojo | "
+    "blue blau bleu bleue azul | green grün vert verte verde | yellow gelb jaune amarillo | "
+    "orange | brown braun | grey gray grau gris | purple violet lila violett | pink rosa"
+)
+_MATERIALS = (
+    "wood wooden timber holz bois madera | glass glas verre vidrio | leather leder cuir cuero | "
+    "steel stahl acier acero | aluminium aluminum | plastic kunststoff plastik plastique "
+    "plástico | cotton baumwolle coton algodón | wool wolle laine lana | silk seide soie seda | "
+    "linen leinen | polyester | concrete beton béton hormigón | rubber gummi caoutchouc | "
+    "copper kupfer cuivre cobre | ceramic keramik céramique cerámica"
+)
 
 # Words that exclude each other; "|" separates the sides. A word stands on one side of one group.
 EXCLUSIVE = (
@@ -214,11 +241,8 @@ EXCLUSIVE = (
     "spring frühling frühjahr | summer sommer | autumn herbst | winter",
     "north northern norden | south southern süden | east eastern osten | west western westen",
     "morning | afternoon | evening",
-    (
-        "black schwarz noir negro | white weiß blanc blanche blanco | red rot rouge rojo | "
-        "blue blau bleu bleue azul | green grün vert verte verde | yellow gelb jaune amarillo | "
-        "orange | brown braun | grey gray grau gris | purple violet lila violett | pink rosa"
-    ),
+    _COLOURS,
+    _MATERIALS,
     "gold golden | silver silber plata | bronze",
     (
         "rise increase grow climb steigen stieg wachsen wuchs | "
@@ -246,6 +270,19 @@ EXCLUSIVE = (
     "husband | wife",
     "father | mother",
     "brother | sister",
+    "left links | right rechts",
+    "front vorne | back rear hinten",
+    "top oben | bottom unten",
+    "clockwise | anticlockwise counterclockwise",
+    "enabled | disabled",
+    "full voll | empty leer",
+    "hot heiß | cold kalt",
+    "automatic automatisch | manual manuell",
+    "weekday werktag | weekend wochenende",
+    "online | offline",
+    "single | double",
+    "positive | negative",
+    "included | excluded",
 )
 _SIDES = {
     word if word[0] == "#" else stem(word): (group, side)
@@ -253,6 +290,24 @@ _SIDES = {
     for side, words in enumerate(sides.split("|"))
     for word in words.split()
 }
+
+_PROPERTIES = {
+    word: frozenset(map(stem, words.split()))
+    for sides in (_COLOURS, _MATERIALS)
+    for words in sides.split("|")
+    for word in map(stem, words.split())
+}
+"""Colour or material -> the words for it."""
+
+
+def lacks_property(claim: ClaimWords, match: Match, context: ContextIndex) -> bool:
+    """True if a colour, a material or the whole predicate of a claim is not in the context."""
+    if claim.predicate and match.hits.keys().isdisjoint(claim.predicate):
+        return True
+    return any(
+        word not in match.hits and not any(map(context.places, _PROPERTIES[word]))
+        for word in _PROPERTIES.keys() & claim.weights
+    )
 
 
 def _other_word(claim: ClaimWords, match: Match, sentence: Sequence[str]) -> Sign | None:
@@ -289,8 +344,16 @@ _AFTER = "after since from ab seit nach après depuis después desde"
 _ALL = "all every each alle jede jeder jedes"
 SMALL_WORDS = (
     (_BEFORE, _AFTER),
-    (_AFTER, _BEFORE),
+    (_AFTER, f"{_BEFORE} within"),
     (_ALL, "some most many few several einige manche viele"),
+    ("on", "off"),
+    ("off", "on"),
+    ("above", "below"),
+    ("below", "above"),
+    ("within", "after"),
+    ("if when wenn falls", "unless"),
+    ("unless", "if when"),
+    ("outside", "in inside"),
 )
 # Word of a claim -> those that it is not, where the same word follows.
 _CONFLICTS = {
@@ -303,10 +366,10 @@ _ARTICLES = frozenset("of the a an der die das dem den le la les el los las zum"
 
 def _other_small_word(claim: ClaimWords, match: Match, sentence: Sequence[str]) -> Sign | None:
     """A small word that decides: "after noon" against "before noon", "all rooms" against "most"."""
-    if _CONFLICTS.keys().isdisjoint(claim.stems):
-        return None
-    for word, follows in dict.fromkeys(_followed(claim.stems)):
-        if word not in _CONFLICTS:
+    ours = _CONFLICTS.keys() & claim.stems
+    ours = {word for word in ours if not _CONFLICTS[word].isdisjoint(sentence)}
+    for word, follows in dict.fromkeys(_followed(claim.stems)) if ours else ():
+        if word not in ours:
             continue
         theirs = [other for other, same in _followed(sentence) if same == follows]
         stated = [other for other in theirs if other in _CONFLICTS[word]]

@@ -19,7 +19,7 @@ from ragaliq.core.results import JudgeUsage, Verdict
 from ragaliq.judges.base import ClaimVerdict, digest_of
 from ragaliq.judges.local.claim import WordFrequencies, denies, read_claim
 from ragaliq.judges.local.context import ContextIndex, Match, match_claim
-from ragaliq.judges.local.signs import Sign, find_sign
+from ragaliq.judges.local.signs import Sign, find_sign, lacks_property
 from ragaliq.judges.local.words import FUNCTION_WORDS, is_pair, stems_of
 
 # The support score: features, and the weights that training left behind.
@@ -35,6 +35,7 @@ class Features(NamedTuple):
         missing_number: 1 if a number of the claim is not in the context.
         miscounted: 1 if all such numbers are in the context, but count something else.
         missing_name: 1 if a name is not in the context.
+        missing_property: 1 if a property is not; see `lacks_property`.
         negation: 1 if the claim is negated and the best sentence is not.
         contradiction: 1 if there is a positive sign of a contradiction.
         length: ln(1 + content words): long claims are never covered in full.
@@ -45,6 +46,7 @@ class Features(NamedTuple):
     missing_number: float
     miscounted: float
     missing_name: float
+    missing_property: float
     negation: float
     contradiction: float
     length: float
@@ -76,12 +78,17 @@ class Parameters(NamedTuple):
     def support(self, features: Features) -> float:
         """The support score, 0 to 1; 0.5 and more counts as supported. Not a probability.
 
-        A claim with a number or a name that the context does not have is never supported.
+        A claim with a number, a name or a property that the context lacks is never supported.
         """
         total = self.intercept + sum(map(float.__mul__, self.weights, features))
         support = 1.0 / (1.0 + math.exp(-max(-50.0, min(50.0, total))))
-        unfound = features.missing_number or features.miscounted or features.missing_name
-        return min(support, _MOST_UNFOUND) if unfound else support
+        is_unfound = (
+            features.missing_number
+            or features.miscounted
+            or features.missing_name
+            or features.missing_property
+        )
+        return min(support, _MOST_UNFOUND) if is_unfound else support
 
 
 @cache
@@ -156,6 +163,7 @@ def examine(
         missing_number=float(bool(match.missing_numbers) and not match.is_miscounted),
         miscounted=float(bool(match.missing_numbers) and match.is_miscounted),
         missing_name=float(bool(match.missing_names)),
+        missing_property=float(lacks_property(parts, match, context)),
         negation=float(parts.negated and not denies(context.stems(match.sentence))),
         contradiction=float(sign is not None),
         length=math.log1p(len(parts.weights)),
@@ -240,7 +248,9 @@ def _is_content(word: str) -> bool:
 
 def _as_written(text: str, stems: Sequence[str]) -> list[str]:
     """Words of a text with these stems; a stem itself if its word is unknown."""
-    written = reversed(_SURFACE.findall(text))  # the first of several is shown
-    forms = {found: word for word in written for found in stems_of(word)}
+    forms, wanted = dict[str, str](), set(stems)
+    for word in _SURFACE.findall(text):
+        for found in wanted.intersection(stems_of(word)):
+            forms.setdefault(found, word)
     shown = (found if is_pair(found) else forms.get(found, found.lstrip("#")) for found in stems)
     return list(dict.fromkeys(shown))

@@ -88,6 +88,7 @@ _SIGNS = {
     "°C": "celsius",
     "°F": "fahrenheit",
 } | _CURRENCIES
+_ASCII_SIGNS = [(sign, word) for sign, word in _SIGNS.items() if sign.isascii()]
 
 
 def tokens_of(text: str) -> list[str]:
@@ -127,7 +128,7 @@ def _rewritten(text: str) -> str:
         text = _COMMA_GAP.sub(",", text)
     if "$" in text or not is_ascii:
         text = _AMOUNT.sub(_amount, text)
-    for sign, word in _SIGNS.items():
+    for sign, word in _ASCII_SIGNS if is_ascii else _SIGNS.items():
         if sign in text:
             text = text.replace(sign, f" {word} ")
     return text
@@ -281,6 +282,8 @@ def join(texts: Iterable[str]) -> str:
 @lru_cache(maxsize=16_384)
 def stems_of(word: str) -> tuple[str, ...]:
     """Stems of one written word; several if it has hyphens."""
+    if word.isascii() and word.isalpha() and (found := _STEMS.get(word.lower())):
+        return (found,)
     return tuple(read_words(word).stems)
 
 

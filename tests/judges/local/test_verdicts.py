@@ -72,6 +72,36 @@ async def test_before_and_after_all_and_some_are_told_apart(judge, line):
     assert [each.verdict for each in verdicts] == ["SUPPORTED", "CONTRADICTED"]
 
 
+# Attributes of things, as product documents have them.
+
+ATTRIBUTES = Path(__file__).with_name("attributes.txt").read_text("utf-8").splitlines()
+
+
+@pytest.mark.parametrize("line", [line for line in ATTRIBUTES if line[:1] != "#"])
+async def test_an_attribute_is_supported_only_where_the_text_gives_it(judge, line):
+    _, claim, context, truth = (cell.strip() for cell in line.split("|"))
+    verdict = await judge.verify_claim(claim, [context])
+    is_right = (verdict.verdict == "SUPPORTED") == (truth == "supported")
+    assert is_right == (line[0] != "!"), verdict.reason  # decided right, it loses its mark
+    assert truth != "supported" or verdict.verdict != "CONTRADICTED", verdict.reason
+
+
+async def test_a_property_in_another_word_of_the_text_is_not_missing(judge):
+    for claim, context in [
+        ("The gray case is light.", "The grey case is light and folds flat."),
+        ("The wood table folds and has wheels.", "The wooden table folds and has wheels."),
+        ("The lamp is waterproofed.", "The lamp is waterproof to ten metres."),
+    ]:
+        assert (await judge.verify_claim(claim, [context])).verdict == "SUPPORTED", claim
+
+
+async def test_the_reason_names_both_ordinals(judge):
+    context = ["The office is on the second floor, next to the lift."]
+    verdict = await judge.verify_claim("The office is on the third floor.", context)
+    assert verdict.verdict == "CONTRADICTED"
+    assert "Another ordinal. Claim: third; closest sentence: second." in verdict.reason
+
+
 # Bounds: what "up to 14" says of 14, of 5 and of 30.
 
 RENTALS = {

@@ -27,6 +27,7 @@ _SIGNS = Features(
     missing_number=-1,
     miscounted=-1,
     missing_name=-1,
+    missing_property=1,  # never fitted: the cap decides, and the threshold of other claims stays
     negation=-1,
     contradiction=-1,
     length=0,
