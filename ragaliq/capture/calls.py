@@ -90,6 +90,8 @@ def calls_behind(
     for call in calls:
         if call.reply and not call.is_for_retriever and (reply := words(call.reply)) not in queries:
             replies[reply].append(call)
+            if reply.startswith(cut := words(call.for_tool)):  # the tool cuts it
+                replies[cut].append(call)
         for text in () if call.is_for_retriever else values_of(call):  # of a structured reply
             if is_telling(value := words(text)) and value not in queries:
                 replies[value].append(call)

@@ -7,7 +7,9 @@ the model's own prompt: words that it copies from a document stay the document's
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from ragaliq.capture.calls import Call, written_arguments
@@ -23,6 +25,7 @@ from ragaliq.capture.transcripts import ASSISTANT, ASSISTANT_SAYS, is_turn, mark
 
 # Words of a sequence that is searched for, and characters in scripts without spaces.
 _SEQUENCE, _SIGNS = 5, 12
+_SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|\n+")
 # Least words of a tool's argument that is cut out of the tool's result: shorter ones may be a
 # document's words as well.
 _LONG_QUERY = 8
@@ -104,6 +107,14 @@ class ModelWords:
             if (given := call.tool_arguments or written_arguments(call.reply or ""))
         ]
         self._given_back: dict[str, int] = {}
+        # Short sentences and lines of long replies, which are passed on without the others.
+        self._pieces_of = {
+            normalized(call.reply): [*_pieces(call.reply, normalized)]
+            for call in calls
+            if call.reply
+        }
+        self._pieces: dict[str, _Utterance] = {}
+        self._known_pieces = PhraseIndex(chain.from_iterable(self._pieces_of.values()))
         self._sequences: dict[str, _Utterance] = {}
 
     def _note(self, words: str, utterance: _Utterance) -> None:
@@ -142,16 +153,20 @@ class ModelWords:
         ]
         if not replies:
             return
-        shown: set[str] = set()
+        shown, seen = set[str](), set[str]()
         # In order of time; what was shown at one moment goes first.
         waiting = sorted(texts, key=lambda each: each[1], reverse=True)
         for ended, words, utterance in sorted(replies, key=lambda each: each[0]):
             while waiting and waiting[-1][1] <= ended:
                 text, _ = waiting.pop()
+                seen.update(self._known_pieces.inside(text))
                 shown.update(each for each in _sequences(text) if each not in self._sequences)
             for each in _sequences(words):
                 if each not in shown:
                     self._sequences.setdefault(each, utterance)
+            for piece in self._pieces_of.get(words, ()):
+                if piece not in seen:
+                    self._pieces.setdefault(piece, utterance)
 
     def mark(self, text: MarkedText, at: int, *, is_found: bool) -> list[str]:
         """Mark earlier words of models in a text, without words that have an owner.
@@ -179,6 +194,9 @@ class ModelWords:
             # Of a whole conversation the lines of others are evidence.
             if _take(text, words, partly=self._past.get(words) != ""):
                 marked.append(words)
+        if not is_found:
+            pieces = (w for w in self._known_pieces.inside(text.words) if w in self._pieces)
+            marked += [w for w in pieces if self._pieces[w].ended <= at and _take(text, w)]
         turns = () if is_found else self._turns.inside(text.words)
         marked += [words for words in turns if _take(text, words, is_turn)]
         # Of a word or two; and what a tool was given, which it may say again as a note read back.
@@ -228,7 +246,13 @@ class ModelWords:
         return known > _LONG_QUERY - _SEQUENCE
 
     def _is_passed_on(self, words: str, at: int) -> bool:
-        """True if a text is a reply, even of one word, that a tool or a step passes on."""
+        """True if a text is a reply, even of one word, that a tool or a step passes on, or cuts."""
+        if any(
+            words in {one.for_tool for one in each} and reply.startswith(words)
+            for reply, each in self._replies.items()
+            if is_telling(words) and reply != words
+        ):
+            return True
         utterances = self._replies.get(words, ())
         return any(
             each.ended <= at
@@ -281,6 +305,17 @@ def _take(
     for place in places:
         text.mark_free(place, Owner.MODEL)
     return bool(places)
+
+
+def _pieces(reply: str, normalized: Callable[[str], str]) -> Iterator[str]:
+    """Sentences and lines of a reply that are too short for a sequence, and its first words."""
+    for piece in _SENTENCE_END.split(reply):
+        words = normalized(piece or "")
+        if is_telling(words) and not _is_long(words):
+            yield words
+    beginning = " ".join(normalized(reply).split()[: _SEQUENCE - 1])
+    if is_telling(beginning):
+        yield beginning
 
 
 def _is_long(words: str) -> bool:

@@ -36,7 +36,7 @@ _OPENS, _ENDS = frozenset([*":：\n\"'>-|", ""]), frozenset([*"\n\"'<|", ""])
 _LABEL = re.compile(
     r"https?://\S+|</?[\w:.-]+(?:\s+(?:id|index|n|source|href|url|src)=[^\s<>]+)*\s*/?>"
     r"|[\"']?[^\W\d][\w -]{0,40}[\"']?\s*[:=]"
-    r"|[\[(]\d{1,3}[\])]|^[ \t]*\d{1,3}[.)]\s|\b[01]?\.\d+\b",
+    r"|[\[(]\d{1,3}[\])]|^[ \t]*\d{1,3}[.)]\s|^[ \t]*\d{1,6}[\t|→]|\b[01]?\.\d+\b",
     re.MULTILINE,
 )
 _ORDINAL = re.compile(r"^[ \t]*(?:\d{1,3}[.)]|•)[ \t]*\Z", re.MULTILINE)  # of an item in a list

@@ -330,17 +330,25 @@ def question_in(texts: Sequence[str], where: str) -> Found | None:
     return Found(asked.strip(), where, files) if asked.strip() or files else None
 
 
-def texts_in(value: Any, depth: int = 4) -> Iterator[str]:
-    """The texts in the arguments of a tool's call, or in a record; of a long list the first."""
+def texts_in(value: Any, depth: int = 4, *, numbers: bool = False) -> Iterator[str]:
+    """The texts in the arguments of a tool's call, or in a record; of a long list the first.
+
+    Args:
+        value: The arguments or the record.
+        depth: How many containers deep to look.
+        numbers: Whether numbers count as texts.
+    """
     value = plain(value)
     if isinstance(value, str):
         yield value
+    elif numbers and type(value) in _NUMBERS:
+        yield str(value)
     elif depth and type(value) in _LISTS and value and type(value[0]) not in _NUMBERS:
         for each in islice(value, _MOST_TEXTS_IN):
-            yield from texts_in(each, depth - 1)
+            yield from texts_in(each, depth - 1, numbers=numbers)
     elif depth and isinstance(value, dict):
         for each in islice(value.values(), _MOST_TEXTS_IN):
-            yield from texts_in(each, depth - 1)
+            yield from texts_in(each, depth - 1, numbers=numbers)
 
 
 def score_in(metadata: Mapping[str, Any] | None) -> float | None:

@@ -495,6 +495,27 @@ def test_what_a_tool_gives_back_of_its_arguments_is_no_evidence(result):
     assert "notice" not in "".join([*(each.text for each in run.context()), run.find().prompt])
 
 
+@pytest.mark.parametrize(
+    "passed_on",
+    ["Notes: It has swans. Camp there.", "- It has swans", "Lake Ula is deep and gre..."],
+)
+def test_a_short_sentence_or_the_beginning_of_a_reply_is_no_evidence(passed_on):
+    draft = "Lake Ula is deep and green all year. It has swans. Camp there."
+    run = Run().ask(prompt(REFUNDS), reply=draft)
+    run.ask(user(f"{REFUNDS.text}\n\n{passed_on}\n\n{QUESTION}"))
+    shown = run.find().prompt
+    assert "swans" not in shown
+    assert "Ula" not in shown
+
+
+def test_a_short_sentence_that_a_model_copied_is_evidence():
+    run = Run().ask(
+        user("Sum up: The pond is old. It has swans."), reply="A pond. It has swans. Old."
+    )
+    run.ask(user(f"The pond is old. It has swans.\n\n{QUESTION}"))
+    assert "It has swans." in run.find().prompt
+
+
 def test_a_tool_that_finds_words_of_its_arguments_is_evidence():
     found = "The van of Graz can be rented on Monday."
     run = Run().ask(user("Plan."), reply="", also=["rent a van in Graz on Monday"])

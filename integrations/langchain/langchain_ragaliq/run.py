@@ -291,7 +291,9 @@ class LangChainRun:
             if not isinstance(content, str):
                 text = "".join(text_blocks(content))
             if calls:
-                tool_arguments = [each for call in calls for each in texts_in(call.get("args"))]
+                tool_arguments = [
+                    each for call in calls for each in texts_in(call.get("args"), numbers=True)
+                ]
             found = message.additional_kwargs, message.response_metadata
             self.log.provided(step, provided_passages(content, *found))
         self.log.replied(step, text, tool_arguments)

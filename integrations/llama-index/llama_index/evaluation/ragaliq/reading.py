@@ -377,7 +377,7 @@ def model_name_of(model: Any) -> str | None:
 
 
 def _texts_in(value: Any, depth: int = 5) -> list[str]:
-    """Texts inside a tool call's arguments, in any client's format."""
+    """Texts and numbers inside a tool call's arguments, in any client's format."""
     value = plain(value)
     if isinstance(value, str):
         if value[:1] in "{[":
@@ -386,6 +386,8 @@ def _texts_in(value: Any, depth: int = 5) -> list[str]:
             except ValueError:
                 pass
         return [value]
+    if type(value) in {int, float}:
+        return [str(value)]
     if not depth:
         return []
     if isinstance(value, Mapping):
