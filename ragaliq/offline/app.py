@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import aclosing, suppress
 from importlib.metadata import entry_points
@@ -18,6 +19,8 @@ from ragaliq.capture.run import to_case
 from ragaliq.core.files import file_errors, owner_only, replace_file
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import ConfigurationError, DatasetError, NotEvaluated
+
+logger = logging.getLogger(__name__)
 
 _GROUP = "ragaliq.applications"
 """Entry points by the package whose classes they ask: a function that takes the application, and
@@ -76,7 +79,13 @@ async def answers(
     for question in questions:
         if (case := earlier.get(question.id)) is not None and case.query == question.query:
             held[question.id] = _answered(question, case)
-            yield held[question.id]
+    if held:  # the application may have changed since
+        logger.warning(
+            "%s: %d answers are kept there and not asked for again; delete it for new ones",
+            *(kept, len(held)),
+        )
+    for case in list(held.values()):
+        yield case
     todo = [question for question in questions if question.id not in held]
     async with aclosing(_asked(app, todo, concurrency)) as found:
         async for answer in found:

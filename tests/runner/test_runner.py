@@ -224,14 +224,18 @@ def asked_application():
     return answer, asked, up
 
 
-def test_an_applications_answers_are_kept_next_to_the_journal_and_not_asked_for_again(tmp_path):
+def test_an_applications_answers_are_kept_next_to_the_journal_and_not_asked_for_again(
+    tmp_path, caplog
+):
     answer, asked, up = asked_application()
     again = partial(
         evaluate, answer, ["How long?", "Who pays?"], journal=tmp_path / "results.jsonl"
     )
     assert [each.id for each in again().unanswered] == ["question 2"]
+    assert not caplog.messages
     up.append(True)
     run = again()
+    assert "results.answers.jsonl: 1 answers are kept there and not" in caplog.messages[0]
     assert ([each.case.query for each in run], run.unanswered) == (["How long?", "Who pays?"], ())
     assert sorted(asked) == ["How long?", "Who pays?", "Who pays?"]
     assert len((tmp_path / "results.answers.jsonl").read_text().splitlines()) == 2
