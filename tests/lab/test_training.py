@@ -11,7 +11,7 @@ import pytest
 from ragaliq.errors import DatasetError
 from ragaliq.judges import LocalJudge
 from ragaliq.judges.local.verdict import Features, load_parameters
-from training.__main__ import main, write_parameters
+from training.__main__ import main
 from training.data import FAMILIES, SETS, count_words, read_data
 from training.figures import SIX, measure_families, record, reproduce
 from training.fitting import train
