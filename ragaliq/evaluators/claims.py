@@ -18,10 +18,9 @@ from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import UNCALIBRATED, ClaimDetail, JudgeUsage, Status
 from ragaliq.core.spending import paid, spending
 from ragaliq.core.test_case import DOCUMENT_NAMES, ContextChunk, RAGTestCase
-from ragaliq.errors import DatasetError, JudgeError, JudgeInputError, JudgeResponseError
+from ragaliq.errors import JudgeError, JudgeInputError, JudgeResponseError
 from ragaliq.evaluators.alignment import EvidenceSource, SearchedText
 from ragaliq.evaluators.history import (
-    KnownContext,
     earlier_sources,
     known_context,
     prompt_source,
@@ -87,21 +86,6 @@ class ClaimCheck:
         return [claim for claim in self.claims if claim.verdict is not None]
 
 
-def check_context(case: RAGTestCase, policy: ScoringPolicy) -> KnownContext:
-    """Tell which kinds of context a case has.
-
-    Raises:
-        DatasetError: It has no chunks, and the policy treats that as an error.
-    """
-    known = known_context(case, policy)
-    if policy.empty_context == "error" and not known.has_chunks:
-        raise DatasetError(
-            f"case {case.id!r} has no context, which policy {policy.name!r} does not allow; "
-            "give it context or choose another policy"
-        )
-    return known
-
-
 def _nothing_to_score(
     case: RAGTestCase, policy: ScoringPolicy, *, with_context: bool
 ) -> Status | None:
@@ -137,7 +121,7 @@ async def check_claims(
         JudgeError: The judge failed, or the answer is too long.
         DatasetError: The case has no context and the policy treats that as an error.
     """
-    context = check_context(case, policy)
+    context = known_context(case, policy)
     length = len(case.response)
     if nothing := await _nothing_to_check(case, judge, policy, with_context=any(context)):
         return nothing
@@ -192,7 +176,7 @@ async def check_claims(
     details = await claim_details(case.response, claims, verdicts, sources, judge)
     status = Status.SCORED if len(verdicts) == len(claims) else Status.PARTIAL
     is_supported = any(claim.verdict == "SUPPORTED" for claim in details)
-    if not (context.has_chunks or is_supported) and policy.empty_context == "skip":
+    if not (context.chunks or context.earlier or is_supported) and policy.empty_context == "skip":
         # If only a prompt is known and it supports nothing, it holds instructions alone.
         status = Status.NO_CONTEXT if case.sources.no_context else status
     return ClaimCheck(

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.test_case import ChunkId, RAGTestCase, Turn
+from ragaliq.errors import DatasetError
 from ragaliq.evaluators.alignment import EvidenceSource
 from ragaliq.judges.base import LLMJudge, identity_of
 from ragaliq.judges.language.statements import statements
@@ -47,20 +48,25 @@ class KnownContext(NamedTuple):
     earlier: bool
     prompt: bool
 
-    @property
-    def has_chunks(self) -> bool:
-        """True with chunks of any turn."""
-        return self.chunks or self.earlier
-
 
 def known_context(case: RAGTestCase, policy: ScoringPolicy) -> KnownContext:
-    """Kinds of context that a case has; white space is none."""
+    """Kinds of context that a case has; white space is none.
+
+    Raises:
+        DatasetError: It has no chunks, and the policy treats that as an error.
+    """
     earlier = (text for _, turn in turns_of(case, policy) for text in turn.context_texts)
-    return KnownContext(
+    known = KnownContext(
         chunks=case.has_context,
         earlier=any(text.strip() for text in earlier),
         prompt=policy.uses_prompt and bool(case.prompt_context.strip()),
     )
+    if policy.empty_context == "error" and not (known.chunks or known.earlier):
+        raise DatasetError(
+            f"case {case.id!r} has no context, which policy {policy.name!r} does not allow; "
+            "give it context or choose another policy"
+        )
+    return known
 
 
 def prompt_source(case: RAGTestCase, policy: ScoringPolicy) -> EvidenceSource | None:

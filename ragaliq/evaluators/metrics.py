@@ -22,11 +22,10 @@ from ragaliq.evaluators.claims import (
     Strategy,
     Verifier,
     check_claims,
-    check_context,
     claim_details,
 )
 from ragaliq.evaluators.evaluator import Evaluator
-from ragaliq.evaluators.history import question_of
+from ragaliq.evaluators.history import known_context, question_of
 from ragaliq.evaluators.registry import register_evaluator
 from ragaliq.judges.base import BatchingJudge, JudgeResult, LLMJudge, identity_of
 from ragaliq.judges.language.refusals import is_own_decline
@@ -342,7 +341,7 @@ class ContextEvaluator(Evaluator):
     async def measure(self, test_case: RAGTestCase, judge: LLMJudge) -> EvaluationResult:
         """Measure the context, if there is any."""
         # Chunks of an earlier turn say nothing about this turn's retrieval.
-        if check_context(test_case, self.policy).chunks:
+        if known_context(test_case, self.policy).chunks:
             return await self.measure_context(test_case, judge)
         skip = self.policy.empty_context == "skip"
         return self.result(
