@@ -69,6 +69,10 @@ class ModelWords:
     ) -> None:
         self._past = {words: role for role, words in past}
         self._replies: dict[str, list[_Utterance]] = {}
+        # Words of all arguments of one call.
+        self._given: list[tuple[int, frozenset[str]]] = []
+        # Short sentences and lines of long replies, which are passed on without the others.
+        self._pieces_of: dict[str, list[str]] = {}
         last = max((call.began for call in calls), default=0)
         for call in calls:
             if call.is_for_retriever or call.reply is None or call.ended > last:
@@ -78,6 +82,10 @@ class ModelWords:
             self._note(reply, _Utterance(call.ended, tool, is_query=reply in queries))
             for text in call.tool_arguments:
                 self._note(normalized(text), _Utterance(call.ended, is_query=True))
+            self._pieces_of[reply] = [*_pieces(call.reply, normalized)]
+            if given := call.tool_arguments or written_arguments(call.reply):
+                words = " ".join(map(normalized, given))
+                self._given.append((call.ended, frozenset(words.split())))
         for reply, (first, *_) in list(self._replies.items()):
             for words in queries - self._replies.keys():
                 if f" {words} " in f" {reply} ":  # one of several that the model listed
@@ -100,19 +108,7 @@ class ModelWords:
             for words, each in self._replies.items()
             if is_telling(words) and all(one.is_query for one in each)
         )
-        # Words of all arguments of one call.
-        self._given = [
-            (call.ended, frozenset(" ".join(map(normalized, given)).split()))
-            for call in calls
-            if (given := call.tool_arguments or written_arguments(call.reply or ""))
-        ]
         self._given_back: dict[str, int] = {}
-        # Short sentences and lines of long replies, which are passed on without the others.
-        self._pieces_of = {
-            normalized(call.reply): [*_pieces(call.reply, normalized)]
-            for call in calls
-            if call.reply
-        }
         self._pieces: dict[str, _Utterance] = {}
         self._known_pieces = PhraseIndex(chain.from_iterable(self._pieces_of.values()))
         self._sequences: dict[str, _Utterance] = {}
