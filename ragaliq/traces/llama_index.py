@@ -79,10 +79,14 @@ def is_function(span: TraceSpan) -> bool:
 
 
 def is_own_work(span: TraceSpan, messages: Sequence[Message]) -> bool:
-    """Return true for a call of LlamaIndex's own, to index or to evaluate, by its first prompt."""
-    return method_of(span) in ENGINES | SYNTHESIZE and any(
-        own in message.text for message in messages for own in OWN_PROMPTS
-    )
+    """True for a call of LlamaIndex's own, to index or to evaluate, by its first prompt.
+
+    Only where the prompt, or the query in it, begins so: a user may ask anything.
+    """
+    prompts = [message.text.lstrip() for message in messages]
+    queries = [prompt.partition("\nQuery: ")[2] for prompt in prompts]
+    is_own = any(text.startswith(OWN_PROMPTS) for text in (*prompts, *queries))
+    return is_own and method_of(span) in ENGINES | SYNTHESIZE
 
 
 def is_call(span: TraceSpan) -> bool:
