@@ -103,8 +103,10 @@ def test_the_page_shows_the_figures_that_were_measured_on_the_shipped_parameters
     assert f"\n{FIGURES['tables']}\n" in BENCHMARKS
     assert sorted(FIGURES["left_out"]) == sorted(SETS)
     for name, row in FIGURES["left_out"].items():
-        accuracy = f"{100 * row['model']['accuracy']:.1f}"
-        assert re.search(rf"^\| {name} \|.*/ {accuracy} \(", BENCHMARKS, re.MULTILINE)
+        shown = re.search(rf"^\| {name} \|.*/ ([\d.]+) \(", BENCHMARKS, re.MULTILINE)
+        # The page rounds the accuracy itself, the figures have four decimals of it.
+        assert shown
+        assert float(shown[1]) == pytest.approx(100 * row["model"]["accuracy"], abs=0.06)
 
 
 def test_the_judge_reaches_what_is_asked_of_it():

@@ -27,7 +27,7 @@ from ragaliq.judges.local.relevance import (
     embedded_relevance,
     result,
 )
-from ragaliq.judges.local.signs import EXCLUSIVE, SMALL_WORDS
+from ragaliq.judges.local.signs import EXCLUSIVE, OPPOSITES, SMALL_WORDS
 from ragaliq.judges.local.verdict import (
     FREE,
     THRESHOLD,
@@ -157,7 +157,9 @@ class LocalJudge(WordingJudge):
         parameters, context = load_parameters(), read_context(_CONTEXT)
         decided = [decide(claim, context, parameters) for claim in _CLAIMS]
         read = (f"{each.verdict} {each.confidence:.3f}" for each in decided)
-        return digest_of(parameters.digest, repr((EXCLUSIVE, SMALL_WORDS, UNITS_BY_KIND)), *read)
+        return digest_of(
+            parameters.digest, repr((EXCLUSIVE, OPPOSITES, SMALL_WORDS, UNITS_BY_KIND)), *read
+        )
 
     async def verify_claims(self, claims: Sequence[str], context: Sequence[str]) -> VerdictsResult:
         """Decide all claims; an empty context gives NOT_ENOUGH_INFO. The context is read once.

@@ -242,7 +242,6 @@ EXCLUSIVE = (
     "north northern norden | south southern süden | east eastern osten | west western westen",
     "morning | afternoon | evening",
     _COLOURS,
-    _MATERIALS,
     "gold golden | silver silber plata | bronze",
     (
         "rise increase grow climb steigen stieg wachsen wuchs | "
@@ -270,7 +269,11 @@ EXCLUSIVE = (
     "husband | wife",
     "father | mother",
     "brother | sister",
-    "left links | right rechts",
+    "left | right",
+)
+# Of these, one word is a sign only where all others are the same: not in "your money back".
+OPPOSITES = (
+    _MATERIALS,
     "front vorne | back rear hinten",
     "top oben | bottom unten",
     "clockwise | anticlockwise counterclockwise",
@@ -286,7 +289,7 @@ EXCLUSIVE = (
 )
 _SIDES = {
     word if word[0] == "#" else stem(word): (group, side)
-    for group, sides in enumerate(EXCLUSIVE)
+    for group, sides in enumerate((*EXCLUSIVE, *OPPOSITES))
     for side, words in enumerate(sides.split("|"))
     for word in words.split()
 }
@@ -323,6 +326,8 @@ def _other_word(claim: ClaimWords, match: Match, sentence: Sequence[str]) -> Sig
         # "The lamp is blue" and "The lamp is red": one word is enough where all else is equal.
         is_equal = set(claim.stems) ^ set(sentence) == {word, stated[0]}
         least = 1 if is_equal else _LEAST_WORDS
+        if not is_equal and _SIDES[word][0] >= len(EXCLUSIVE):
+            continue
         if _agrees(claim, match, _COVER, without=(word,), words=least):
             return Sign("word", (word.lstrip("#"),), (stated[0].lstrip("#"),))
     return None
@@ -344,16 +349,12 @@ _AFTER = "after since from ab seit nach après depuis después desde"
 _ALL = "all every each alle jede jeder jedes"
 SMALL_WORDS = (
     (_BEFORE, _AFTER),
-    (_AFTER, f"{_BEFORE} within"),
+    (_AFTER, _BEFORE),
     (_ALL, "some most many few several einige manche viele"),
-    ("on", "off"),
-    ("off", "on"),
     ("above", "below"),
     ("below", "above"),
-    ("within", "after"),
     ("if when wenn falls", "unless"),
     ("unless", "if when"),
-    ("outside", "in inside"),
 )
 # Word of a claim -> those that it is not, where the same word follows.
 _CONFLICTS = {

@@ -86,6 +86,32 @@ async def test_an_attribute_is_supported_only_where_the_text_gives_it(judge, lin
     assert truth != "supported" or verdict.verdict != "CONTRADICTED", verdict.reason
 
 
+@pytest.mark.parametrize(
+    ("claim", "context"),
+    [
+        ("Get 20% off your order.", "Get 20% off on your order."),
+        ("Take the cover off the lamp.", "Take the cover off before you put a bulb on the lamp."),
+        ("A fee applies after 14 days.", "Returns are free within 14 days, a fee applies later."),
+        ("Claims must be filed within 60 days.", "Claims filed after 60 days are rejected."),
+        ("The link expires after 24 hours.", "Use the link within 24 hours before it expires."),
+        ("The page has links to the terms.", "On the right the page has the terms."),
+        ("You get your money back.", "You get your money at the front desk."),
+        ("The chair has a wooden seat.", "The chair has an oak seat and steel legs."),
+        ("The full price is refunded.", "The price is refunded if the box is empty."),
+        ("Keep the bottle cold.", "Keep the bottle in the fridge, away from hot surfaces."),
+        ("The online shop is open.", "The shop is open, also while the till is offline."),
+        (
+            "Das Büro ist am Wochenende geschlossen.",
+            "Das Büro ist an jedem Werktag geöffnet, sonst geschlossen.",
+        ),
+    ],
+)
+async def test_a_word_of_the_other_side_beside_a_true_claim_is_no_contradiction(
+    judge, claim, context
+):
+    assert (await judge.verify_claim(claim, [context])).verdict != "CONTRADICTED"
+
+
 async def test_a_property_in_another_word_of_the_text_is_not_missing(judge):
     for claim, context in [
         ("The gray case is light.", "The grey case is light and folds flat."),
