@@ -297,7 +297,7 @@ class _PromptSearch:
     def read(self, calls: Sequence[Call]) -> None:
         """Read the prompts that led to the answer, the earliest first."""
         seen: set[str] = set()
-        lent: list[tuple[Message, _Place, int]] = []
+        lent: dict[str, tuple[Message, _Place, int]] = {}
         for order, call in enumerate(calls):
             turn = len(messages_before(call.messages, self._as_asked, is_prompt=True))
             # The assistant's messages from there to this turn are earlier answers.
@@ -306,7 +306,8 @@ class _PromptSearch:
             for number, message in enumerate(call.messages):
                 is_tools = message.role == "tool"
                 if message.role == "assistant" and not answered <= number < turn:
-                    lent.append((message, _Place(order, number, 0, 0), call.began))
+                    place = _Place(order, number, 0, 0)
+                    lent.setdefault(message.text, (message, place, call.began))
                 if message.role in {"assistant", "note"} or (is_tools and number < turn):
                     continue
                 if len(message.texts) > 1 and self._normalize(message.text) == self._question:
@@ -320,7 +321,7 @@ class _PromptSearch:
                     if shown.text.words:
                         self._mark(shown, self._first_shown[text])
                         self._texts.append(shown)
-        for message, place, at in lent:
+        for message, place, at in lent.values():
             self._find_lent(message, place, at)
         self._find_truncated()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, islice
 from typing import NamedTuple
 
 from ragaliq.capture.calls import Call, written_arguments
@@ -29,6 +29,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|\n+")
 # Least words of a tool's argument that is cut out of the tool's result: shorter ones may be a
 # document's words as well.
 _LONG_QUERY = 8
+_MOST_PIECES = 500  # short sentences and lines of a reply: each is searched in later prompts
 
 
 class _Utterance(NamedTuple):
@@ -69,8 +70,8 @@ class ModelWords:
     ) -> None:
         self._past = {words: role for role, words in past}
         self._replies: dict[str, list[_Utterance]] = {}
-        # Words of all arguments of one call.
-        self._given: list[tuple[int, frozenset[str]]] = []
+        # All arguments of one call, with when it ended.
+        self._given: list[tuple[int, str]] = []
         # Short sentences and lines of long replies, which are passed on without the others.
         self._pieces_of: dict[str, list[str]] = {}
         last = max((call.began for call in calls), default=0)
@@ -82,10 +83,9 @@ class ModelWords:
             self._note(reply, _Utterance(call.ended, tool, is_query=reply in queries))
             for text in call.tool_arguments:
                 self._note(normalized(text), _Utterance(call.ended, is_query=True))
-            self._pieces_of[reply] = [*_pieces(call.reply, normalized)]
+            self._pieces_of[reply] = [*islice(_pieces(call.reply, normalized), _MOST_PIECES)]
             if given := call.tool_arguments or written_arguments(call.reply):
-                words = " ".join(map(normalized, given))
-                self._given.append((call.ended, frozenset(words.split())))
+                self._given.append((call.ended, " ".join(map(normalized, given))))
         for reply, (first, *_) in list(self._replies.items()):
             for words in queries - self._replies.keys():
                 if f" {words} " in f" {reply} ":  # one of several that the model listed
@@ -243,27 +243,41 @@ class ModelWords:
 
     def _is_passed_on(self, words: str, at: int) -> bool:
         """True if a text is a reply, even of one word, that a tool or a step passes on, or cuts."""
-        if any(
-            words in {one.for_tool for one in each} and reply.startswith(words)
-            for reply, each in self._replies.items()
-            if is_telling(words) and reply != words
+        if (
+            is_telling(words)
+            and self._is_own(words.rpartition(" ")[0])
+            and any(
+                one.for_tool == words and one.ended <= at
+                for reply, each in self._replies.items()
+                if reply != words and reply.startswith(words)
+                for one in each
+            )
         ):
             return True
-        utterances = self._replies.get(words, ())
-        return any(
+        return self._is_own(words) and any(
             each.ended <= at
             and (each.for_tool == words or (is_telling(words) and not each.is_query))
-            for each in utterances
-        ) and not (
-            _is_long(words) and not any(each in self._sequences for each in _sequences(words))
+            for each in self._replies.get(words, ())
         )
 
+    def _is_own(self, words: str) -> bool:
+        """True if a model's words are not all from what it was shown."""
+        return not _is_long(words) or any(each in self._sequences for each in _sequences(words))
+
     def _is_given(self, text: MarkedText, at: int) -> bool:
-        """True if a tool's result has no other words than the tool was given."""
+        """True if a tool's result has no other words than models gave to tools.
+
+        Of the call before it, in any order, as in a table; of earlier ones, in theirs, as in a file
+        that is read back: a long plan has the words of many a fact.
+        """
         if not (self._given and is_telling(text.words)):
             return False
-        words = set(without_labels(text.text).split())
-        return bool(words) and any(ended <= at and words <= given for ended, given in self._given)
+        words = without_labels(text.text)
+        *earlier, last = sorted(each for each in self._given if each[0] <= at) or [(0, "")]
+        return bool(words) and (
+            frozenset(words.split()) <= frozenset(last[1].split())
+            or any(f" {words} " in f" {given} " for _, given in earlier)
+        )
 
     def _is_repeated(self, words: str, text: str, at: int, *, is_found: bool) -> bool:
         if words in self._past:

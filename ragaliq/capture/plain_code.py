@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from sys import getsizeof
 
+from ragaliq.capture.phrases import is_telling, normalize
 from ragaliq.capture.texts import ASKS, Found, Message
 from ragaliq.core.passages import Passage
 
@@ -110,8 +111,10 @@ def question_shown(messages: Sequence[Message], searches: Sequence[Search]) -> F
 
 
 def without_texts(prompt: str, texts: Iterable[str]) -> str:
-    """Prompt without the texts of passages in it."""
-    for text in filter(None, texts):
+    """Prompt without the texts of passages in it; a word or two may be the question's as well."""
+    for text in texts:
+        if not is_telling(normalize(text)):
+            continue
         prompt = prompt.replace(text, "\n")
     return prompt
 

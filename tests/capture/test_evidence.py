@@ -523,6 +523,22 @@ def test_a_tool_that_finds_words_of_its_arguments_is_evidence():
     assert run.context() == [Passage(found)]
 
 
+def test_a_fact_found_later_is_evidence_though_an_earlier_plan_has_its_words():
+    plan = "Find out whether the lamp needs 230 volts or 110 volts, and where the lamp is sold."
+    run = Run().ask(user(QUESTION), reply="", also=[plan]).tool("Noted.")
+    run.ask(user(QUESTION), tool("Noted."), reply="", also=["lamp voltage"])
+    run.tool(fact := "The lamp needs 110 volts.").ask(user(QUESTION), tool("Noted."), tool(fact))
+    assert Passage(fact) in run.context()
+
+
+def test_a_file_that_the_model_wrote_and_reads_back_is_none():
+    written = "The Aurora weighs 410 g\nThe Vega weighs 300 g"
+    run = Run().ask(user(QUESTION), reply="", also=[written]).tool("Saved.")
+    run.ask(user(QUESTION), tool("Saved."), reply="", also=["notes.txt"])
+    run.tool(read := "1\tThe Aurora weighs 410 g\n2\tThe Vega weighs 300 g")
+    assert run.ask(user(QUESTION), tool(read)).context() == []
+
+
 def test_what_a_tool_said_stays_evidence_where_a_model_hands_it_to_the_next():
     # A loop of the application's own: its tools are seen in the prompts only.
     run = Run().ask(user(QUESTION), reply="", also=["refunds"])
