@@ -61,8 +61,8 @@ async def answers(
         questions: See `_asked`.
         concurrency: Questions asked concurrently.
         kept: A file (`.jsonl`) to which each answer is added at once. The application is not asked
-            again what an existing file holds an answer to. At the end the file has the order of the
-            questions.
+            again what an existing file answers under the same id. At the end the file has the
+            order of the questions, and then what was not asked this time.
 
     Raises:
         ConfigurationError: The application is of an unknown kind, or does not accept a text.
@@ -93,8 +93,10 @@ async def answers(
                 held[answer.id] = answer
                 await asyncio.to_thread(_append, kept, answer)
             yield answer
-    ordered = "".join(_line(held[each.id]) for each in questions if each.id in held)
-    await asyncio.to_thread(replace_file, kept, ordered)
+    # What was not asked this time is kept as well: it was paid for.
+    others = [case for name, case in earlier.items() if name not in held]
+    ordered = [held[each.id] for each in questions if each.id in held] + others
+    await asyncio.to_thread(replace_file, kept, "".join(map(_line, ordered)))
 
 
 def _append(path: Path, case: RAGTestCase) -> None:
@@ -103,7 +105,7 @@ def _append(path: Path, case: RAGTestCase) -> None:
 
 
 def _line(case: RAGTestCase) -> str:
-    row = case.model_dump(exclude_defaults=True, exclude={"sources"}) | {"id": case.id}
+    row = case.model_dump(exclude_defaults=True) | {"id": case.id}
     return json.dumps(row, default=str) + "\n"
 
 
@@ -111,7 +113,11 @@ def _read(path: Path) -> dict[str, RAGTestCase]:
     """Answers of a file by id. A last line that a crash cut short is removed."""
     found: dict[str, RAGTestCase] = {}
     with file_errors(path):
-        text = path.read_text("utf-8") if path.exists() else ""
+        data = path.read_bytes() if path.exists() else b""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise DatasetError(f"{path} is not a file of answers: it is not UTF-8") from None
     whole = text[: text.rfind("\n") + 1]
     for number, line in enumerate(whole.split("\n")[:-1], start=1):
         try:

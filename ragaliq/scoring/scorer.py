@@ -416,8 +416,8 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         """Evaluate cases and yield each evaluation as soon as it is done, in bounded memory.
 
         The next case is read only when there is room. When the consumer stops, so does the work.
-        Sinks get an evaluation when the consumer asks for the next one, and so has kept it: one
-        that was stored and not kept would be made, and stored, a second time.
+        Sinks get an evaluation when the consumer asks for the next one, and so has kept it, or
+        stops: one that was stored before it was kept would be stored twice after a kill.
 
         Args:
             cases: Cases, read lazily.

@@ -22,6 +22,7 @@ from ragaliq import (
     Turn,
     evaluate,
 )
+from ragaliq.core.test_case import CaseSources
 from ragaliq.judges.base import ClaimVerdict
 from ragaliq.testing import PlainScriptedJudge, ScriptedJudge
 
@@ -238,7 +239,24 @@ def test_an_applications_answers_are_kept_next_to_the_journal_and_not_asked_for_
     assert "results.answers.jsonl: 1 answers are kept there and not" in caplog.messages[0]
     assert ([each.case.query for each in run], run.unanswered) == (["How long?", "Who pays?"], ())
     assert sorted(asked) == ["How long?", "Who pays?", "Who pays?"]
-    assert len((tmp_path / "results.answers.jsonl").read_text().splitlines()) == 2
+    kept = tmp_path / "results.answers.jsonl"
+    assert len(kept.read_text().splitlines()) == 2
+    (tmp_path / "results.jsonl").unlink()
+    evaluate(answer, ["How long?"], journal=tmp_path / "results.jsonl")
+    assert len(kept.read_text().splitlines()) == 2  # what was not asked this time was paid for too
+
+
+def test_texts_that_only_the_judge_may_see_stay_so_in_kept_answers(tmp_path):
+    def answer(question):
+        sources = CaseSources(has_fetched_texts=True)
+        return RAGTestCase(query=question, context=[REFUNDS], response=REFUNDS, sources=sources)
+
+    for _ in range(2):
+        evaluate(answer, ["How long?"], journal=(results := tmp_path / "results.jsonl"))
+        results.unlink()
+        kept = (tmp_path / "results.answers.jsonl").read_text()
+        case = RAGTestCase.model_validate_json(kept)
+        assert case.sources.has_fetched_texts
 
 
 @pytest.mark.parametrize(
