@@ -29,7 +29,8 @@ _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})|\\[nrt\"\\/]")
 _PLAIN = {"n": "\n", "r": "\r", "t": "\t"}
 _CLOSERS = frozenset(".!?。！？")
 _ASKS = frozenset("?？؟")
-_OPENS, _ENDS = frozenset([*":：\n\"'>-|", ""]), frozenset([*"\n\"'<|", ""])
+# Around a text that is a whole line, or stands after a label or in quotes.
+OPENS, ENDS = frozenset([*":：\n\"'>-|", ""]), frozenset([*"\n\"'<|", ""])
 
 # Labels, which say only what a text is or comes from: addresses, tags, names of fields, numbers of
 # a list, scores.
@@ -41,7 +42,7 @@ _LABEL = re.compile(
 )
 _ORDINAL = re.compile(r"^[ \t]*(?:\d{1,3}[.)]|•)[ \t]*\Z", re.MULTILINE)  # of an item in a list
 _SEQUENCE = 4  # most words of the sequence that an index files a text under
-_NEAR = 80  # letters around words that are looked at
+NEAR = 80  # letters around words that are looked at
 _FEW = 16  # texts that are faster compared one by one
 
 
@@ -141,9 +142,9 @@ class MarkedText:
         """True if words are a whole line, a value after a label, or a quoted text."""
         spans = self._letters()[place]
         first, last = spans[0][0], self._closed(spans[-1][1])
-        before = _ORDINAL.sub("", self.text[max(0, first - _NEAR) : first]).rstrip(" \t*")[-1:]
-        after = self.text[last : last + _NEAR].lstrip(" \t*")[:1]
-        return before in _OPENS and after in _ENDS
+        before = _ORDINAL.sub("", self.text[max(0, first - NEAR) : first]).rstrip(" \t*")[-1:]
+        after = self.text[last : last + NEAR].lstrip(" \t*")[:1]
+        return before in OPENS and after in ENDS
 
     def before(self, place: slice, count: int) -> list[str]:
         """The words before a place, at most so many."""

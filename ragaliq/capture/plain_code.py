@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from sys import getsizeof
 
-from ragaliq.capture.phrases import is_telling, normalize
+from ragaliq.capture.phrases import ENDS, NEAR, OPENS, is_telling, normalize
 from ragaliq.capture.texts import ASKS, Found, Message
 from ragaliq.core.passages import Passage
 
@@ -22,9 +22,6 @@ LONE_CALL = (
     "them scored, decorate the function around search and call with handler.trace"
 )
 _MOST_SEARCHES = 8
-_NEAR = 80  # letters around a query that are looked at
-# Around a text that is a whole line, or stands after a label or in quotes.
-_OPENS, _ENDS = frozenset([*":：\n\"'>-|", ""]), frozenset([*"\n\"'<|", ""])
 _LABELLED = re.compile(
     r"\s*(?:(?:user |customer )?(?:question|query|frage|pregunta|domanda)|user|human)\s*[:：]",
     re.IGNORECASE,
@@ -125,8 +122,8 @@ def asks_with(text: str, query: str) -> bool:
         return query in text
     for found in re.finditer(re.escape(query), text):
         first, last = found.span()
-        before = text[max(0, first - _NEAR) : first].rstrip(" \t*")[-1:]
-        after = text[last : last + _NEAR].lstrip(" \t*.")[:1]
-        if before in _OPENS and after in _ENDS:
+        before = text[max(0, first - NEAR) : first].rstrip(" \t*")[-1:]
+        after = text[last : last + NEAR].lstrip(" \t*.")[:1]
+        if before in OPENS and after in ENDS:
             return True
     return False

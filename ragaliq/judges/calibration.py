@@ -95,7 +95,7 @@ class CalibratedJudge(BatchingJudge):
 
     @property
     def is_unpriced(self) -> bool:
-        """That of the wrapped judge."""
+        """True if the wrapped judge's replies will have no price."""
         return self.judge.is_unpriced
 
     @property

@@ -29,7 +29,7 @@ def request(*names):
 
 
 def replayed(spool):
-    """What is read again: the traces of each request that are not settled."""
+    """The traces of each request that are not settled, which are read again."""
     left = []
     for each, settled, keep in spool.replay():
         open_ = set(each.body.decode().split()) - settled

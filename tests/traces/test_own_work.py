@@ -1,4 +1,4 @@
-"""What LlamaIndex asks a model for itself, to index or to evaluate, is no run in its spans."""
+"""LlamaIndex's own questions to a model, to index or to evaluate, are no runs in its spans."""
 
 import pytest
 from opentelemetry.sdk.trace import TracerProvider

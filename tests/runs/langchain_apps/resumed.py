@@ -1,4 +1,4 @@
-"""Runs that a person, or the application, interrupts and goes on with."""
+"""Runs that a person, or the application, interrupts and resumes."""
 
 from typing import TypedDict
 
